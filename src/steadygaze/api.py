@@ -30,6 +30,7 @@ class QuestionOptions(TypedDict, total=False):
     """The options of a question, for `verify` and `search`."""
 
     property: str
+    explain: str
     attention: str
     delta: str | float | None
     tau: str | float | None
@@ -151,6 +152,7 @@ def verify(
     budget: Budget | None = None,
     progress: Callable[[float, int], None] | None = None,
     property: str = "both",
+    explain: str = "gradient",
     attention: str = "distance",
     delta: str | float | None = None,
     tau: str | float | None = None,
@@ -173,6 +175,8 @@ def verify(
       with pixels in [0,1].
     * perturbations: objects, or specs such as "brightness:0..0.1".
     * property: "cr", "ar" or "both".
+    * explain: the explanation method: "gradient", or "smoothgrad:n=8,sigma=0.1,seed=0", the mean of the gradients at
+      the image plus n noises of deviation sigma. All its settings have these defaults.
     * attention: what "attention is kept" means. "distance": the maps stay close to the expected ones; "object": their
       mass stays on the object; "pointing": the largest value lies on the object; "alike": they point the same way as
       the expected ones; "topk": they share their strongest pixels.
@@ -213,8 +217,8 @@ def verify(
     plan, budget = RunPlan.check(method, options, property=property), budget or Budget()
     with budget.clock.phase("read"):
         question = make_question(
-            model, image, perturbations, property=property, attention=attention, delta=delta, tau=tau, gamma=gamma,
-            top=top, mask=mask, filter=filter, dist=dist, classes=classes, mean=mean, std=std, scale=scale,
+            model, image, perturbations, property=property, explain=explain, attention=attention, delta=delta,
+            tau=tau, gamma=gamma, top=top, mask=mask, filter=filter, dist=dist, classes=classes, mean=mean, std=std, scale=scale,
             output=output, names=names,
         )  # fmt: skip
 
@@ -236,6 +240,7 @@ def search(
     budget: Budget | None = None,
     progress: Callable[[int], None] | None = None,
     property: str = "both",
+    explain: str = "gradient",
     attention: str = "distance",
     delta: str | float | None = None,
     tau: str | float | None = None,
@@ -269,8 +274,8 @@ def search(
     plan, budget = RunPlan.check(method, RunOptions(w_delta=w_delta, line=line), property=property), budget or Budget()
     with budget.clock.phase("read"):
         question = make_question(
-            model, image, perturbations, property=property, attention=attention, delta=delta, tau=tau, gamma=gamma,
-            top=top, mask=mask, filter=filter, dist=dist, classes=classes, mean=mean, std=std, scale=scale,
+            model, image, perturbations, property=property, explain=explain, attention=attention, delta=delta,
+            tau=tau, gamma=gamma, top=top, mask=mask, filter=filter, dist=dist, classes=classes, mean=mean, std=std, scale=scale,
             output=output, names=names,
         )  # fmt: skip
     if plan.method not in SEARCHES:

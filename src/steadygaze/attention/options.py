@@ -9,7 +9,7 @@ from .filters import IDENTITY, Filter
 from .masks import Mask
 from .measures import Measure
 from .measures.distance import DISTANCE
-from .methods import GRADIENT, Method
+from .methods import GRADIENT, GradientMethod
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class AttentionOptions:
     filter: Filter = IDENTITY
     distance: Distance = Distance.L2
     classes: tuple[int, ...] | None = None
-    method: Method = GRADIENT
+    method: GradientMethod = GRADIENT
     measure: Measure = DISTANCE
     mask: Mask | None = None
 
@@ -44,7 +44,7 @@ class AttentionOptions:
         return float(self.losses(actual[None], expected[None], None if weights is None else weights[None])[0])
 
     def targets(self, count: int) -> np.ndarray:
-        """Weights (K', K) of `count` logits: the compared maps are the gradients of targets @ logits."""
+        """Weights (K', A) of the network's aims, for `count` logits: the maps are made of the gradients of targets @ aims."""
         return self.method.targets(count)[self.chosen(count)]
 
     def total_size(self, error: np.ndarray) -> float:

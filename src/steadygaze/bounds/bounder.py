@@ -66,8 +66,8 @@ class Bounder:
         self, graph: Graph, perturbed: Perturbed, label: int, attention: AttentionOptions, *, room: int = 0
     ) -> None:
         self.perturbed, self.attention, self.room = perturbed, attention, room
-        self.segments, self.layers = graph.steps, graph.layers
-        if min((step.smallest for steps in self.segments for step in steps), default=1.0) < SMALLEST_WEIGHT:
+        self.segments, self.layers, self.aim_steps = graph.steps, graph.layers, graph.aim_steps
+        if min((step.smallest for steps in (*self.segments, self.aim_steps) for step in steps), default=1.0) < SMALLEST_WEIGHT:
             raise ModelError(
                 f"a nonzero weight is smaller than {SMALLEST_WEIGHT:g}: products with it vanish in float64; "
                 "set such weights to zero"
@@ -85,9 +85,9 @@ class Bounder:
         return other
 
     @cached_property
-    def logits(self) -> Readout:
+    def aims(self) -> Readout:
         """The functions of the last hidden values whose gradients are the maps."""
-        return Readout.of(self.segments[-1], self.attention.targets(self.classes))
+        return Readout.of(self.aim_steps, self.attention.targets(self.classes))
 
     @property
     def neurons(self) -> int:
@@ -172,7 +172,7 @@ class Bounder:
 
     def _maps(self, passed: Passed) -> Intervals:
         """The filtered maps (B, K', C, H, W)."""
-        maps = gradients(self.segments, passed, self.logits)
+        maps = gradients(self.segments, passed, self.aims)
         return self.attention.filter.enclose(maps.reshape(*maps.centre.shape[:2], *self.perturbed.x0.shape))
 
     @cached_property

@@ -169,6 +169,11 @@ DeltaOption = Annotated[str, option(
     "How far the attention maps may be from the expected ones: absolute (3.0), or a percentage of the size of the "
     "original maps.", QUESTION,
 )]  # fmt: skip
+ExplainOption = Annotated[str, option(
+    "--explain METHOD",
+    "The explanation method whose maps are compared: gradient, or smoothgrad:n=8,sigma=0.1,seed=0, the mean of the "
+    "gradients at the image plus n noises of deviation sigma.", QUESTION,
+)]  # fmt: skip
 FilterOption = Annotated[str, option(
     "--filter FILTER",
     "The filter applied to gradients before maps are compared: identity (none), abs (absolute values), mean (of 3×3 "

@@ -31,6 +31,7 @@ def verify(
     perturb: o.PerturbOption,
     property: o.PropertyOption = "both",
     delta: o.DeltaOption = "25%",
+    explain: o.ExplainOption = "gradient",
     filter: o.FilterOption = "identity",
     dist: o.DistOption = "l2",
     classes: o.ClassesOption = "all",
@@ -80,7 +81,7 @@ def verify(
         with showing_progress(budget, is_wanted=not quiet and not json) as display:
             question = make_question(
                 model, image, perturb,
-                property=property, delta=delta, filter=filter, dist=dist, classes=classes,
+                property=property, explain=explain, delta=delta, filter=filter, dist=dist, classes=classes,
                 mean=mean, std=std, scale=scale or 1.0, output=output,
                 names=None if class_names is None else _read_class_names(class_names),
             )  # fmt: skip

@@ -8,7 +8,7 @@ Matrices of large networks fill the memory, so `LazyChain` makes them on first u
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from math import prod
 
@@ -263,6 +263,12 @@ class LazyChain(Chain):
         return self._lowered.other_aim
 
 
+@lru_cache(maxsize=4)
+def lazy_chain(graph: Graph, name: str) -> LazyChain:
+    """The chain of a graph, made once for each of the last graphs."""
+    return LazyChain(graph, name)
+
+
 def lower(graph: Graph) -> Chain:
     """Fuse the linear steps before each layer, and before the logits, into one affine map, exact up to rounding."""
     sizes = (prod(graph.input_shape), *graph.hidden)
@@ -277,6 +283,12 @@ def check_lowered(graph: Graph, chain: Chain, name: str) -> None:
     layers, logits = graph.trace(images)
     theirs = chain.preactivations(images.reshape(IMAGES, -1))
     compare_layers(graph, images, [*layers, logits], theirs, f"{name}: graph and affine maps")
+    if graph.aims is not None:
+        values = graph.layers[-1].apply(theirs[-2]) if graph.layers else images.reshape(IMAGES, -1)
+        aims = graph.values(images)[graph.aims].reshape(IMAGES, -1)
+        scale, difference = magnitude(graph.aim_steps, np.abs(values)).max(), np.abs(chain.aim.apply(values) - aims).max()
+        if not difference <= SHARE * scale:
+            raise InternalError(f"{name}: graph and affine maps differ by {difference:.3g} in their aims")
 
 
 def compare_layers(

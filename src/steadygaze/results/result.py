@@ -73,7 +73,7 @@ def compared_maps(
 
     The mask's weights (H, W) are None without a mask.
     """
-    maps = maps_under(question.model.graph, bits, question.attention.targets(question.model.classes))
+    maps = maps_under(question.graph, bits, question.attention.targets(question.model.classes))
     actual = question.attention.filter(maps.reshape(-1, *question.perturbed.x0.shape))
     return actual, *expected_at(question.compound, theta, question.original, question.attention)
 

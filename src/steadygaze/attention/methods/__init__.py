@@ -8,7 +8,7 @@ enclosures serve all such methods (`gradients`).
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -54,6 +54,11 @@ class Method(ABC):
     def arrays(self) -> Mapping[str, np.ndarray]:
         """Arrays that the text does not determine: they are stored with a result."""
         return {}
+
+    @property
+    def sha256(self) -> str:
+        """The hash of the arrays; empty without any."""
+        return ""
 
     def with_arrays(self, arrays: Mapping[str, np.ndarray]) -> "Method":
         """The same method with stored arrays; ValueError if they are not its own."""
@@ -114,6 +119,22 @@ class GradientMethod(Method):
         return found if self.factor_baseline is None else (image - self.factor_baseline) * found
 
 
+def provable(method: Method) -> GradientMethod:
+    """A method whose maps engines can prove; OptionError for any other."""
+    if not isinstance(method, GradientMethod) or method.factor_baseline is not None:
+        raise OptionError(
+            f"explanation {method.text!r}: its maps change within a region, and no engine bounds them yet; use "
+            "gradient or smoothgrad"
+        )
+    return method
+
+
+@lru_cache(maxsize=8)
+def attended(method: GradientMethod, graph: Graph) -> Graph:
+    """The classifier with the copies that a method reads, made once for each of the last ones."""
+    return method.attended(graph)
+
+
 @cache
 def find_methods() -> dict[str, Method]:
     """Every method of this folder by its name, with its usual settings, in alphabetical order.
@@ -124,4 +145,4 @@ def find_methods() -> dict[str, Method]:
     return find_kinds(__path__, __name__, Method)  # type: ignore[type-abstract]
 
 
-GRADIENT = Method.parse("gradient")
+GRADIENT = provable(find_methods()["gradient"])

@@ -51,6 +51,10 @@ class SmoothGrad(GradientMethod):
     def arrays(self) -> Mapping[str, np.ndarray]:
         return {} if self._noises is None else {"noises": self._noises}
 
+    @property
+    def sha256(self) -> str:
+        return self._sha256
+
     def with_arrays(self, arrays: Mapping[str, np.ndarray]) -> Method:
         noises = np.ascontiguousarray(arrays["noises"], dtype=np.float64)
         if noises.ndim != 4 or len(noises) != self.n or not np.isfinite(noises).all():

@@ -18,9 +18,11 @@ from ...attention.measures import Expectation
 from ...attention.measures.distance import DISTANCE
 from ...network.doubts import bend_errors, doubtful_bits, passed_errors
 from ...network.graph import patterns, preactivations
-from ...network.steps import downwards
+from ...network.steps import Segment, downwards
 from ...question import Question
 from ...tolerances import UNIT, gamma
+
+Segments = tuple[Segment, ...]
 
 NUMBERS = 1 << 19  # numbers of one batch in the widest layer: 4 MiB, and moderate for all layers of a deep network
 LARGEST_BATCH = 64  # thetas in one batch
@@ -57,7 +59,8 @@ class PointPasses:
 
     def __init__(self, question: Question, original: np.ndarray | None = None) -> None:
         self.question, self.perturbed = question, question.perturbed
-        self.segments, self.layers = question.model.graph.steps, question.model.graph.layers
+        self.segments, self.layers = question.graph.steps, question.graph.layers
+        self.aimed = (*self.segments[:-1], question.graph.aim_steps)
         self.classes = question.attention.chosen(question.model.classes)
         self.forward_passes, self.multiplications = 0, 0
         self._given = original
@@ -179,17 +182,21 @@ class PointPasses:
         return float(_map_errors(self, self.unperturbed)[0])
 
     def _forward(self, pixels: np.ndarray) -> Trace:
-        *values, logits = preactivations(self.question.model.graph, pixels)
+        *values, logits = preactivations(self.question.graph, pixels)
         self.multiplications += len(pixels) * self.work
         self.forward_passes += len(pixels)
         return Trace(pixels, values, logits)
 
-    def backward(self, rows: np.ndarray, trace: Trace) -> Iterator[np.ndarray]:
-        """Gradients (B, R, n) of rows (B, R, K) times the logits, by ReLU outputs, the last first; then by pixels."""
+    def backward(self, rows: np.ndarray, trace: Trace, segments: Segments | None = None) -> Iterator[np.ndarray]:
+        """Gradients (B, R, n) of rows (B, R, K) times the logits, by ReLU outputs, the last first; then by pixels.
+
+        segments: the steps to other functions than the logits.
+        """
         batch, count = rows.shape[:2]
         self.multiplications += batch * count * self.work
         gradient = rows
-        for segment, active in zip(reversed(self.segments), [*self.active(trace)[::-1], None], strict=True):
+        path = self.segments if segments is None else segments
+        for segment, active in zip(reversed(path), [*self.active(trace)[::-1], None], strict=True):
             gradient = downwards(segment, gradient.reshape(batch * count, -1)).reshape(batch, count, -1)
             yield gradient
             if active is not None:
@@ -197,7 +204,7 @@ class PointPasses:
 
     def active(self, trace: Trace) -> list[np.ndarray]:
         """The pattern, layer by layer (B, n): floats, because numpy multiplies by booleans more slowly."""
-        return [bits.astype(np.float64) for bits in patterns(self.question.model.graph, trace.values)]
+        return [bits.astype(np.float64) for bits in patterns(self.question.graph, trace.values)]
 
     def pixel_gradients(self, rows: np.ndarray, trace: Trace) -> np.ndarray:
         """Gradients (B, R, pixels) of rows (B, R, K) times the logits."""
@@ -205,10 +212,11 @@ class PointPasses:
 
     def maps(self, trace: Trace) -> np.ndarray:
         """Unfiltered maps (B, K', pixels)."""
-        return self.pixel_gradients(self.class_rows(len(trace.logits)), trace)
+        rows = self.class_rows(len(trace.logits))
+        return deque(self.backward(rows, trace, self.aimed), maxlen=1)[0]
 
     def class_rows(self, batch: int) -> np.ndarray:
-        """Rows (B, K', K): the maps are the gradients of rows @ logits."""
+        """Rows (B, K', A): the maps are the gradients of rows @ aims."""
         return np.repeat(self.question.attention.targets(self.question.model.classes)[None], batch, axis=0)
 
     def _filtered(self, maps: np.ndarray) -> np.ndarray:
@@ -327,7 +335,7 @@ def _carried_back(passes: PointPasses, trace: Trace, *, are_signed: bool) -> np.
     batch, classes = len(trace.logits), len(passes.classes)
     rows = passes.class_rows(batch).reshape(batch * classes, -1)
     errors, generator = np.zeros_like(rows), np.random.default_rng(SEED)
-    for segment, active in zip(reversed(passes.segments), [*passes.active(trace)[::-1], None], strict=True):
+    for segment, active in zip(reversed(passes.aimed), [*passes.active(trace)[::-1], None], strict=True):
         for step in reversed(segment):
             own = _share(step.backward_terms) * np.abs(rows)
             if are_signed:

@@ -74,7 +74,7 @@ def question_rows(summary: Summary) -> list[FactRow]:
         if delta.text.endswith("%"):
             share = f"{delta.text.removesuffix('%')} % of the original maps' size {rounded(delta.map_size)}"
             text = f"{rounded(delta.value)} ({share})"
-        method = "gradient maps: " if attention.method is UNSET else ""  # the text names any other
+        method = "gradient maps: " if attention.explain == "gradient" else ""  # the text names any other
         rows += [("δ", text), ("attention", f"{method}{attention.text()}")]
     return rows
 

@@ -59,7 +59,7 @@ class ThetaData:
 def describe_network(result: Result) -> ThetaData | None:
     """The data to compute one theta, None for networks that are too large for a page."""
     question = result.question
-    segments = question.model.graph.steps
+    segments = (*question.graph.steps, question.graph.aim_steps)
     weights = sum(_stored_numbers(step) for segment in segments for step in segment)
     passes = 1 + len(result.question.original)
     work = passes * sum(step.work for segment in segments for step in segment)
@@ -70,10 +70,10 @@ def describe_network(result: Result) -> ThetaData | None:
     if 4 * numbers > MOST_BYTES or work > MOST_WORK:
         return None
     arrays: Arrays = {}
-    facts = describe_layers(question.model.graph, arrays) | _describe_cells(question, question.original, arrays)
+    facts = describe_layers(question.graph, arrays) | _describe_cells(question, question.original, arrays)
     if result.tiling.kind == "map" or result.tiling.exact_regions is not None:
         # Rounded up: the page treats at least as much as rounding as the result does.
-        noise = np.concatenate([np.zeros(0), *question.compound.noise[: len(segments) - 1]])
+        noise = np.concatenate([np.zeros(0), *question.compound.noise[: len(question.graph.layers)]])
         arrays["noise"] = ("f4", np.nextafter(noise.astype(np.float32), np.float32(np.inf)))
     return ThetaData(arrays, facts)
 
@@ -89,6 +89,7 @@ def describe_layers(graph: Graph, arrays: Arrays) -> dict[str, Any]:
     """The steps before every layer and before the logits, and how the neurons of each layer are decided."""
     return {
         "layers": [[_describe_step(step, arrays) for step in segment] for segment in graph.steps],
+        "aims": None if graph.aims is None else [_describe_step(step, arrays) for step in graph.aim_steps],
         "neurons": [_describe_neurons(layer, arrays) for layer in graph.layers],
     }
 

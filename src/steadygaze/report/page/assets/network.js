@@ -8,7 +8,9 @@ class SgNetwork {
     this.size = facts.shape.reduce((product, side) => product * side, 1);
     this.layers = facts.layers;
     this.neurons = facts.neurons.map((runs) => SgNeurons.unfold(runs, arrays));
-    this.logitCount = this.layers.flat().reduce((_, step) => step.outputs, this.size);
+    this.aims = facts.aims || this.layers[this.layers.length - 1];
+    const path = [...this.layers.slice(0, -1), this.aims];
+    this.aimCount = path.flat().reduce((_, step) => step.outputs, this.size);
   }
 
   // The knot cell of theta: on a knot the cell above it, the first parameter counting slowest.
@@ -46,15 +48,14 @@ class SgNetwork {
   }
 
   // Filtered maps of the compared classes, one array each, under a pattern (0 or 1 per neuron): gradients of functions
-  // of the logits, whose weights facts.targets lists for every class.
+  // of the aims (the logits, unless facts has others), whose weights facts.targets lists for every class.
   maps(bits) {
     return this.facts.targets.map((weights) => {
-      let row = new Float64Array(this.logitCount);
-      for (const [logit, weight] of weights) row[logit] = weight;
+      let row = new Float64Array(this.aimCount);
+      for (const [aim, weight] of weights) row[aim] = weight;
       for (let l = this.layers.length - 1; l >= 0; l--) {
-        for (let s = this.layers[l].length - 1; s >= 0; s--) {
-          row = SgSteps.backward(this.layers[l][s], this.arrays, row);
-        }
+        const steps = l === this.layers.length - 1 ? this.aims : this.layers[l];
+        for (let s = steps.length - 1; s >= 0; s--) row = SgSteps.backward(steps[s], this.arrays, row);
         if (l > 0) for (let i = 0; i < row.length; i++) row[i] *= bits[l - 1][i];
       }
       return this.filtered(row);
