@@ -67,7 +67,10 @@ class Bounder:
     ) -> None:
         self.perturbed, self.attention, self.room = perturbed, attention, room
         self.segments, self.layers, self.aim_steps = graph.steps, graph.layers, graph.aim_steps
-        if min((step.smallest for steps in (*self.segments, self.aim_steps) for step in steps), default=1.0) < SMALLEST_WEIGHT:
+        if (
+            min((step.smallest for steps in (*self.segments, self.aim_steps) for step in steps), default=1.0)
+            < SMALLEST_WEIGHT
+        ):
             raise ModelError(
                 f"a nonzero weight is smaller than {SMALLEST_WEIGHT:g}: products with it vanish in float64; "
                 "set such weights to zero"

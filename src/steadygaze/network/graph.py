@@ -286,7 +286,10 @@ def check_lowered(graph: Graph, chain: Chain, name: str) -> None:
     if graph.aims is not None:
         values = graph.layers[-1].apply(theirs[-2]) if graph.layers else images.reshape(IMAGES, -1)
         aims = graph.values(images)[graph.aims].reshape(IMAGES, -1)
-        scale, difference = magnitude(graph.aim_steps, np.abs(values)).max(), np.abs(chain.aim.apply(values) - aims).max()
+        scale, difference = (
+            magnitude(graph.aim_steps, np.abs(values)).max(),
+            np.abs(chain.aim.apply(values) - aims).max(),
+        )
         if not difference <= SHARE * scale:
             raise InternalError(f"{name}: graph and affine maps differ by {difference:.3g} in their aims")
 

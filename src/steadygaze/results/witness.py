@@ -246,7 +246,9 @@ def _examine(result: Result, kind: Violation, claim: Claim, enclosing: Enclosing
         # Error bounds are proportional to the unit roundoff.
         error = claim.attention_slack() * model.replay.float_type.unit / UNIT
         is_deep &= point.inconsistency - result.answer.delta > error
-    return _Candidate(point, pattern_at(result.question.graph, point.image.reshape(1, -1)), rounding, tolerance, is_deep)
+    return _Candidate(
+        point, pattern_at(result.question.graph, point.image.reshape(1, -1)), rounding, tolerance, is_deep
+    )
 
 
 def _tests(result: Result, kind: Violation, claim: Claim, enclosing: Enclosing) -> Iterator[_Tested]:
