@@ -217,6 +217,11 @@ class Question:
         """The classifier, with the copies that the explanation method reads."""
         return self._network[0]
 
+    @property
+    def maps_change_in_regions(self) -> bool:
+        """Whether the question asks for maps that are not constant on regions."""
+        return self.property.asks_attention and self.attention.method.factor_baseline is not None
+
     @cached_property
     def _network(self) -> tuple[Graph, Chain]:
         graph = attended(self.attention.method, self.model.graph)

@@ -27,6 +27,17 @@ class AttentionOptions:
     measure: Measure = DISTANCE
     mask: Mask | None = None
 
+    @property
+    def largest_factor(self) -> float:
+        """The most that a method multiplies a gradient by, at any image with pixels in [0, 1]; 1 if it does not."""
+        baseline = self.method.factor_baseline
+        return 1.0 if baseline is None else max(abs(baseline), abs(1.0 - baseline))
+
+    def finish(self, gradients: np.ndarray, images: np.ndarray) -> np.ndarray:
+        """Filtered maps (…, K', C, H, W), given the gradients of the same shape at images (…, C, H, W)."""
+        baseline = self.method.factor_baseline
+        return self.filter(gradients if baseline is None else gradients * (images - baseline)[..., None, :, :, :])
+
     def chosen(self, count: int) -> np.ndarray:
         """The classes as an index array, for a network with `count` logits."""
         return np.arange(count) if self.classes is None else np.array(self.classes)

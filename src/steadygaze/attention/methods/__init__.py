@@ -121,10 +121,10 @@ class GradientMethod(Method):
 
 def provable(method: Method) -> GradientMethod:
     """A method whose maps engines can prove; OptionError for any other."""
-    if not isinstance(method, GradientMethod) or method.factor_baseline is not None:
+    if not isinstance(method, GradientMethod):
         raise OptionError(
-            f"explanation {method.text!r}: its maps change within a region, and no engine bounds them yet; use "
-            "gradient or smoothgrad"
+            f"explanation {method.text!r}: no engine bounds its maps yet; use gradient, input-x-gradient, smoothgrad "
+            "or integrated"
         )
     return method
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ...attention.inconsistency import expected_maps
+from ...attention.inconsistency import expected_maps, original_gradients
 from ...errors import InternalError
 from ...labels import Label
 from ...lazily import scipy_sparse
@@ -70,7 +70,9 @@ def describe_network(result: Result) -> ThetaData | None:
     if 4 * numbers > MOST_BYTES or work > MOST_WORK:
         return None
     arrays: Arrays = {}
-    facts = describe_layers(question.graph, arrays) | _describe_cells(question, question.original, arrays)
+    has_factor = question.attention.method.factor_baseline is not None
+    original = original_gradients(question.compound, question.attention) if has_factor else question.original
+    facts = describe_layers(question.graph, arrays) | _describe_cells(question, original, arrays)
     if result.tiling.kind == "map" or result.tiling.exact_regions is not None:
         # Rounded up: the page treats at least as much as rounding as the result does.
         noise = np.concatenate([np.zeros(0), *question.compound.noise[: len(question.graph.layers)]])
@@ -152,7 +154,10 @@ def _describe_step(step: Step, arrays: Arrays) -> dict[str, Any]:
 
 
 def _describe_cells(question: Question, original: np.ndarray, arrays: Arrays) -> dict[str, Any]:
-    """Pixels and expected maps as affine functions of theta on every knot cell, the last axis varying fastest."""
+    """Pixels and expected maps as affine functions of theta on every knot cell, the last axis varying fastest.
+
+    original: the filtered maps of the unperturbed image, or its gradients if the method multiplies them by the image.
+    """
     perturbed, options = question.perturbed, question.attention
     targets = options.targets(question.model.classes)
     base = np.stack([(perturbed.x0 + cell.offset).ravel() for cell in perturbed.cells])
@@ -175,6 +180,7 @@ def _describe_cells(question: Question, original: np.ndarray, arrays: Arrays) ->
         "cellLows": None if moving is None else [float(cell.low[moving]) for cell in perturbed.cells],
         "moving": moving,
         "targets": [[[int(j), float(row[j])] for j in np.flatnonzero(row)] for row in targets],
+        "baseline": options.method.factor_baseline,
         "filter": list(options.filter.steps),
         "distance": options.distance.value,
     }
