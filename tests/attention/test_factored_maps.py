@@ -22,7 +22,7 @@ from support.networks.layered_models import ask, model_of
 IMAGE = np.array([[[0.1, 0.7], [0.4, 0.3]]])
 WEIGHTS = np.array([[0.0, 1.0], [0.6, 0.0]])
 KEPT = ("brightness:0..0.6", "patch:x=0,y=0,w=1,h=2:0..0.5")
-MOVED = ("brightness:-0.2..0.4", "translate:dx=1:0..1.8")
+MOVED = ("brightness:-0.2..0.4", "translate:dx=2:0..1.8")
 METHODS = ("input-x-gradient", "integrated:steps=3,baseline=0.25")
 MEASURES = (("distance", "l2"), ("distance", "l1"), ("object", "l1"))
 
