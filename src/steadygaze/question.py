@@ -70,7 +70,8 @@ OPTIONS = {
         "a threshold such as 3.0 or 25%, or a list of them", is_number=True, is_in_key=True,
     ),
     "explain": QuestionOption(
-        lambda text: Method.parse(text).text, "the explanation method, such as `gradient` or `smoothgrad:n=8`", "gradient"
+        lambda text: Method.parse(text).text,
+        "the explanation method, such as `gradient` or `smoothgrad:n=8`", "gradient",
     ),
     "filter": QuestionOption(
         lambda text: Filter.parse(text).name, "`identity`, `abs`, `mean`, or steps joined by `+`", "identity"
@@ -212,12 +213,12 @@ class Question:
         is_same = (self.threshold, asked.attention.threshold) == (before, content["attention"].get("threshold"))
         return different + [measure.option or "the threshold"] * (not is_same)
 
-    @property
+    @cached_property
     def graph(self) -> Graph:
         """The classifier, with the copies that the explanation method reads."""
         return self._network[0]
 
-    @property
+    @cached_property
     def maps_change_in_regions(self) -> bool:
         """Whether the question asks for maps that are not constant on regions."""
         return self.property.asks_attention and self.attention.method.factor_baseline is not None

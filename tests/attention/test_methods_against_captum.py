@@ -1,4 +1,4 @@
-"""Every explanation method against Captum, in float64: networks with max pooling and a residual block, and plain ones."""
+"""Every explanation method against Captum, in float64, with max pooling and a residual block, and without."""
 
 import numpy as np
 import pytest

@@ -55,7 +55,7 @@ class AttentionOptions:
         return float(self.losses(actual[None], expected[None], None if weights is None else weights[None])[0])
 
     def targets(self, count: int) -> np.ndarray:
-        """Weights (K', A) of the network's aims, for `count` logits: the maps are made of the gradients of targets @ aims."""
+        """Weights (K', A) of the network's aims, for `count` logits: maps are made of the gradients of these sums."""
         return self.method.targets(count)[self.chosen(count)]
 
     def total_size(self, error: np.ndarray) -> float:

@@ -174,7 +174,7 @@ class Bounder:
         measure, weights = self.attention.measure, self._weights(cell, low, high)
         found, expected = gradients(self.segments, passed, self.aims), self._expected.ends(cell, low, high)
         if self.attention.method.factor_baseline is not None:
-            factor = self._factor(self._pixels(cell, low, high))
+            factor = self._factor(self.image(cell, low, high))
             if measure == DISTANCE and self.attention.filter.is_linear:
                 # The same factor for actual and expected maps: their difference is enclosed, not both.
                 maps = self._filtered(product(difference(found, expected), factor))

@@ -171,8 +171,9 @@ DeltaOption = Annotated[str, option(
 )]  # fmt: skip
 ExplainOption = Annotated[str, option(
     "--explain METHOD",
-    "The explanation method whose maps are compared: gradient, or smoothgrad:n=8,sigma=0.1,seed=0, the mean of the "
-    "gradients at the image plus n noises of deviation sigma.", QUESTION,
+    "The explanation method whose maps are compared: gradient, input-x-gradient (times the image), "
+    "smoothgrad:n=8,sigma=0.1,seed=0 (the mean of the gradients at the image plus n noises of deviation sigma), or "
+    "integrated:steps=8,baseline=0 (integrated gradients by midpoints).", QUESTION,
 )]  # fmt: skip
 FilterOption = Annotated[str, option(
     "--filter FILTER",

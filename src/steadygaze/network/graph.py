@@ -168,10 +168,8 @@ def gradients(graph: Graph, bits: Sequence[Array], targets: Array | None = None)
     bits: one boolean array (n,) per layer. The gradients are with respect to the output of the last layer, …, of the
     first one, and finally to the pixels. The A aims of a graph are its logits, unless it names others.
     """
-    if targets is None:
-        rows = downwards(graph.steps[-1], np.eye(graph.classes))
-    else:
-        rows = downwards(graph.aim_steps, targets)
+    segment, chosen = (graph.steps[-1], np.eye(graph.classes)) if targets is None else (graph.aim_steps, targets)
+    rows = downwards(segment, chosen)
     yield rows
     for segment, layer in zip(reversed(graph.steps[:-1]), reversed(bits), strict=True):
         rows = downwards(segment, rows * layer)

@@ -51,9 +51,9 @@ def _pull(node: Node, above: Array, inputs: list[Array], shapes: list[Shape]) ->
     flat = inputs[0].ravel()
     entries = np.where(operator.index < 0, -np.inf, flat[operator.index])
     winners = operator.index[np.arange(len(entries)), entries.argmax(axis=1)]
-    found = np.zeros((count, flat.size))
-    np.add.at(found, (slice(None), winners), above.reshape(count, -1))
-    return [found.reshape(count, *shapes[0])]
+    found = np.zeros((flat.size, count))
+    np.add.at(found, winners, above.reshape(count, -1).T)
+    return [found.T.reshape(count, *shapes[0])]
 
 
 def _unbroadcast(rows: Array, shape: Shape) -> Array:

@@ -17,8 +17,8 @@ from ..attention.methods import GRADIENT, GradientMethod, attended
 from ..bounds.forms import Forms
 from ..bounds.passes import Readout, forward
 from ..bounds.passes import gradients as enclose_gradients
-from ..network.doubts import to_kinks
 from ..network.copies import Copies
+from ..network.doubts import to_kinks
 from ..network.graph import Graph
 from ..network.model import Model
 from ..network.steps import upwards

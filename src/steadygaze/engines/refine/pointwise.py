@@ -13,10 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...attention.inconsistency import single_curve
+from ...attention.inconsistency import expected_at, original_gradients, single_curve
 from ...attention.measures import Expectation
 from ...attention.measures.distance import DISTANCE
-from ...attention.inconsistency import expected_at, original_gradients
 from ...network.doubts import bend_errors, doubtful_bits, passed_errors
 from ...network.graph import patterns, preactivations
 from ...network.steps import Segment, downwards
@@ -160,7 +159,9 @@ class PointPasses:
         errors = _map_errors(self, trace) + self._original_error
         if self.question.attention.measure == DISTANCE:
             # Rounding of the differences and of the sums in the norms.
-            errors += 4.0 * (self.perturbed.x0.size + len(self.classes) + 8) * UNIT * (values + 2.0 * self._largest_size)
+            errors += (
+                4.0 * (self.perturbed.x0.size + len(self.classes) + 8) * UNIT * (values + 2.0 * self._largest_size)
+            )
         else:
             errors = self._loss_errors(thetas, self._filtered(maps), errors)
         for layer, value, total in zip(self.layers, trace.values, rounding.total, strict=False):
@@ -184,7 +185,10 @@ class PointPasses:
         """A bound on the size of the expected maps at any theta."""
         if self.question.attention.method.factor_baseline is None:
             return self.map_size
-        options, gradients = self.question.attention, original_gradients(self.question.compound, self.question.attention)
+        options, gradients = (
+            self.question.attention,
+            original_gradients(self.question.compound, self.question.attention),
+        )
         enlarged = options.filter.lipschitz(options.distance.value) * options.largest_factor
         return enlarged * float(self.size(gradients).sum())
 

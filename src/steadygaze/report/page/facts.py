@@ -7,8 +7,6 @@ import platform
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from msgspec import UNSET
-
 from ... import tolerances
 from ...engines import ENGINES
 from ...labels import ATTENTIONS, CLASSIFICATIONS, Label
