@@ -28,7 +28,7 @@ from .images import fit_image
 from .inputs import ImageLike, ModelLike, given_image, given_model
 from .labels import Property
 from .network.doubts import count_kinks
-from .network.graph import Chain, Graph, lazy_chain
+from .network.graph import Graph, lazy_chain
 from .network.model import Agreement, Model, check_agreement
 from .network.replay import coarse_notes
 from .perturbation import Perturbation, Perturbed, compose, parse_spec
@@ -216,23 +216,19 @@ class Question:
     @cached_property
     def graph(self) -> Graph:
         """The classifier, with the copies that the explanation method reads."""
-        return self._network[0]
+        return attended(self.attention.method, self.model.graph)
 
     @cached_property
     def maps_change_in_regions(self) -> bool:
-        """Whether the question asks for maps that are not constant on regions."""
-        return self.property.asks_attention and self.attention.method.factor_baseline is not None
-
-    @cached_property
-    def _network(self) -> tuple[Graph, Chain]:
-        graph = attended(self.attention.method, self.model.graph)
-        is_plain = graph is self.model.graph
-        return graph, self.model.chain if is_plain else lazy_chain(graph, self.model.path.name)
+        """Whether the maps are not constant on regions."""
+        return self.attention.method.factor_baseline is not None
 
     @cached_property
     def unperturbed(self) -> Unperturbed:
         """What is proved about the unperturbed image."""
-        return Unperturbed(Compound(*self._network, self.perturbed), self.attention)
+        graph, plain = self.graph, self.model.graph
+        chain = self.model.chain if graph is plain else lazy_chain(graph, self.model.path.name)
+        return Unperturbed(Compound(graph, chain, self.perturbed), self.attention)
 
     @cached_property
     def compound(self) -> Compound:

@@ -117,7 +117,7 @@ def changing_maps(question: "Question") -> str:
     """Why an engine that labels whole regions refuses a method whose maps change within them."""
     return (
         f"maps of {question.attention.method.name} change within a region, so only bounds prove them; use --method "
-        "refine, or --property cr"
+        "refine"
     )
 
 
