@@ -30,6 +30,7 @@ class QuestionOptions(TypedDict, total=False):
     """The options of a question, for `verify` and `search`."""
 
     property: str
+    explain: str
     attention: str
     delta: str | float | None
     tau: str | float | None
@@ -151,6 +152,7 @@ def verify(
     budget: Budget | None = None,
     progress: Callable[[float, int], None] | None = None,
     property: str = "both",
+    explain: str = "gradient",
     attention: str = "distance",
     delta: str | float | None = None,
     tau: str | float | None = None,
@@ -173,6 +175,10 @@ def verify(
       with pixels in [0,1].
     * perturbations: objects, or specs such as "brightness:0..0.1".
     * property: "cr", "ar" or "both".
+    * explain: the explanation method: "gradient"; "input-x-gradient", the gradient times the image;
+      "smoothgrad:n=8,sigma=0.1,seed=0", the mean of the gradients at the image plus n noises of deviation sigma;
+      "integrated:steps=8,baseline=0", integrated gradients by midpoints. Settings that are not given have these values.
+      Methods that multiply by the image are proved by "refine" alone.
     * attention: what "attention is kept" means. "distance": the maps stay close to the expected ones; "object": their
       mass stays on the object; "pointing": the largest value lies on the object; "alike": they point the same way as
       the expected ones; "topk": they share their strongest pixels.
@@ -213,9 +219,9 @@ def verify(
     plan, budget = RunPlan.check(method, options, property=property), budget or Budget()
     with budget.clock.phase("read"):
         question = make_question(
-            model, image, perturbations, property=property, attention=attention, delta=delta, tau=tau, gamma=gamma,
-            top=top, mask=mask, filter=filter, dist=dist, classes=classes, mean=mean, std=std, scale=scale,
-            output=output, names=names,
+            model, image, perturbations, property=property, explain=explain, attention=attention, delta=delta,
+            tau=tau, gamma=gamma, top=top, mask=mask, filter=filter, dist=dist, classes=classes, mean=mean,
+            std=std, scale=scale, output=output, names=names,
         )  # fmt: skip
 
     def advance(done: Progress) -> None:
@@ -236,6 +242,7 @@ def search(
     budget: Budget | None = None,
     progress: Callable[[int], None] | None = None,
     property: str = "both",
+    explain: str = "gradient",
     attention: str = "distance",
     delta: str | float | None = None,
     tau: str | float | None = None,
@@ -269,9 +276,9 @@ def search(
     plan, budget = RunPlan.check(method, RunOptions(w_delta=w_delta, line=line), property=property), budget or Budget()
     with budget.clock.phase("read"):
         question = make_question(
-            model, image, perturbations, property=property, attention=attention, delta=delta, tau=tau, gamma=gamma,
-            top=top, mask=mask, filter=filter, dist=dist, classes=classes, mean=mean, std=std, scale=scale,
-            output=output, names=names,
+            model, image, perturbations, property=property, explain=explain, attention=attention, delta=delta,
+            tau=tau, gamma=gamma, top=top, mask=mask, filter=filter, dist=dist, classes=classes, mean=mean,
+            std=std, scale=scale, output=output, names=names,
         )  # fmt: skip
     if plan.method not in SEARCHES:
         raise OptionError(f"method {method!r} is no search; expected {', '.join(SEARCHES)}, or call verify")

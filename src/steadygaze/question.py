@@ -20,6 +20,7 @@ from .attention.inconsistency import original_maps
 from .attention.masks import MaskLike
 from .attention.measures.distance import DISTANCE
 from .attention.measures.wording import Stated
+from .attention.methods import GRADIENT, Method, attended, provable
 from .attention.options import AttentionOptions
 from .compound import Compound
 from .errors import ImageError, ModelError, OptionError
@@ -27,6 +28,7 @@ from .images import fit_image
 from .inputs import ImageLike, ModelLike, given_image, given_model
 from .labels import Property
 from .network.doubts import count_kinks
+from .network.graph import Graph, lazy_chain
 from .network.model import Agreement, Model, check_agreement
 from .network.replay import coarse_notes
 from .perturbation import Perturbation, Perturbed, compose, parse_spec
@@ -100,6 +102,7 @@ class Question:
         for spec in self.specs:
             words += ["--perturb", spec]
         words += ["--property", self.property.value]
+        words += [] if attention.method == GRADIENT else ["--explain", attention.method.text]
         words += [] if measure == DISTANCE else ["--attention", measure.name]
         text = measure.threshold_text(threshold)
         words += [] if text is None else [f"--{measure.option}", text]
@@ -122,9 +125,13 @@ class Question:
         model: Model,
         *,
         mask: np.ndarray | None = None,
+        arrays: Mapping[str, np.ndarray] | None = None,
         notes: Sequence[str] = (),
     ) -> "Question":
-        """Restore a question from the content of a `result.json`, its pixels, mask and model; `notes` are added."""
+        """Restore a question from the content of a `result.json`, its pixels, mask and model; `notes` are added.
+
+        arrays: those of the explanation method.
+        """
         stored, attention = content["stored"], content["attention"]
         classes = None if attention["classes"] == "all" else tuple(int(number) for number in attention["classes"])
         names = tuple(str(name) for name in stored["class_names"])
@@ -133,7 +140,7 @@ class Question:
         return cls(
             model=model,
             perturbed=compose([parse_spec(str(spec)) for spec in content["domain"]["specs"]], pixels),
-            attention=restored_attention(attention, classes, mask),
+            attention=restored_attention(attention, classes, mask, arrays or {}),
             property=Property(content["property"]),
             threshold=Threshold.restore(stored["delta"]),
             names=names,
@@ -162,9 +169,21 @@ class Question:
         return different + [measure.option or "the threshold"] * (not is_same)
 
     @cached_property
+    def graph(self) -> Graph:
+        """The classifier, with the copies that the explanation method reads."""
+        return attended(self.attention.method, self.model.graph)
+
+    @cached_property
+    def maps_change_in_regions(self) -> bool:
+        """Whether the maps are not constant on regions."""
+        return self.attention.method.factor_baseline is not None
+
+    @cached_property
     def unperturbed(self) -> Unperturbed:
         """What is proved about the unperturbed image."""
-        return Unperturbed(Compound(self.model.graph, self.model.chain, self.perturbed), self.attention)
+        graph, plain = self.graph, self.model.graph
+        chain = self.model.chain if graph is plain else lazy_chain(graph, self.model.path.name)
+        return Unperturbed(Compound(graph, chain, self.perturbed), self.attention)
 
     @cached_property
     def compound(self) -> Compound:
@@ -257,7 +276,7 @@ class Question:
         notes = [*self.model.notes, *self.image_notes]
         # An estimate, not a replay: the notes must not depend on the version of onnxruntime.
         notes += coarse_notes(self.model.graph, self.perturbed.x0, self._farthest, self.model.replay.float_type)
-        close, tied = count_kinks(self.model.graph, self.perturbed.x0.ravel())
+        close, tied = count_kinks(self.graph, self.perturbed.x0.ravel())
         if self.label != self.unperturbed.float_label:
             rounded = self.names[self.unperturbed.float_label]
             notes.append(
@@ -300,6 +319,7 @@ def make_question(
     perturbations: PerturbationsLike,
     *,
     property: str = "both",
+    explain: str = "gradient",
     attention: str = "distance",
     delta: str | float | None = None,
     tau: str | float | None = None,
@@ -318,7 +338,7 @@ def make_question(
     """Read and check all parts of a question; see `steadygaze.verify` for the arguments."""
     chosen = [perturbations] if isinstance(perturbations, Perturbation | str) else list(perturbations)
     parsed = [parse_spec(item) if isinstance(item, str) else item for item in chosen]
-    wanted, steps = Property.parse(property), Filter.parse(filter)
+    wanted, steps, explained = Property.parse(property), Filter.parse(filter), Method.parse(explain)
     thresholds = {"delta": delta, "tau": tau, "gamma": gamma, "top": top}
     asked = asked_attention(attention=attention, thresholds=thresholds, dist=dist, mask=mask, classes=classes)
     pixels, image_name, notes = given_image(image)
@@ -326,7 +346,10 @@ def make_question(
     pixels = fit_image(pixels, model.input_shape, image_name)
     perturbed = compose(parsed, pixels)
     chosen_classes = _classes(asked.classes, model)
-    options = AttentionOptions(steps, asked.distance, chosen_classes, measure=asked.measure, mask=asked.mask_of(pixels))
+    method = provable(explained.fit(model.graph))
+    options = AttentionOptions(
+        steps, asked.distance, chosen_classes, method, asked.measure, asked.mask_of(pixels)
+    )  # fmt: skip
     question = Question(
         model=model,
         perturbed=perturbed,

@@ -8,6 +8,7 @@ from .attention.distances import Distance
 from .attention.filters import Filter
 from .attention.masks import EXAMPLE
 from .attention.measures import Measure
+from .attention.methods import Method
 from .errors import OptionError
 from .labels import Property
 
@@ -65,6 +66,10 @@ OPTIONS = {
     "top": _threshold("topk", "the threshold of `topk`: pixels and share"),
     "mask": QuestionOption(
         str, "the mask of `object` and `pointing`: a rule such as `auto:bright=0.2,grow=1`, or a file", ""
+    ),
+    "explain": QuestionOption(
+        lambda text: Method.parse(text).text,
+        "the explanation method, such as `gradient` or `smoothgrad:n=8`", "gradient",
     ),
     "filter": QuestionOption(
         lambda text: Filter.parse(text).name, "`identity`, `abs`, `mean`, or steps joined by `+`", "identity"

@@ -23,7 +23,7 @@ async ({ block, places, facts, image, inside }) => {
   network.imageAt = (given) => Float64Array.from(given);
   const { bits, onKink, doubtful } = network.pattern(values, inside);
   const lists = (arrays) => arrays.map((one) => [...one]);
-  return { values: lists(values), bits: lists(bits), maps: lists(network.maps(bits)), onKink, doubtful };
+  return { values: lists(values), bits: lists(bits), maps: lists(network.maps(bits, image)), onKink, doubtful };
 }
 """
 

@@ -14,7 +14,7 @@ from .masks import EXAMPLE, Mask, MaskLike
 from .measures import Measure, find_measures
 from .measures.distance import DISTANCE
 from .measures.wording import Stated
-from .methods import GRADIENT, Method
+from .methods import GRADIENT, Method, provable
 from .options import AttentionOptions
 
 
@@ -26,18 +26,18 @@ class MaskFacts(Struct, frozen=True):
 
 
 class AttentionFacts(Struct, frozen=True):
-    """What is asked of attention. `method` is unset for the gradient, and `distance` for properties without one.
+    """What is asked of attention. `distance` is unset for properties without one.
 
-    property, explain and threshold: the property, the method, and its threshold as a text (None if it has none);
-    earlier versions stored none of them.
+    property, explain and threshold: the property, the explanation method, and its threshold as a text (None if it has
+    none); earlier versions stored none of them. explain_sha256: the hash of the arrays that the method stores.
     """
 
     filter: str
     distance: str | UnsetType = UNSET
     classes: str | list[int] = "all"
-    method: str | UnsetType = UNSET
     property: str = DISTANCE.name
-    explain: str = GRADIENT.name
+    explain: str = GRADIENT.text
+    explain_sha256: str | UnsetType = UNSET
     threshold: str | None = None
     mask: MaskFacts | None = None
 
@@ -46,7 +46,7 @@ class AttentionFacts(Struct, frozen=True):
 
         >>> AttentionFacts("abs", "l2", "all").text(), AttentionFacts("mean", "l1", [3, 8]).text()
         ('filter abs, distance L2, all classes', 'filter mean, distance L1, classes 3, 8')
-        >>> AttentionFacts("abs", "l2", "all", "contrast").text()
+        >>> AttentionFacts("abs", "l2", "all", explain="contrast").text()
         'contrast maps: filter abs, distance L2, all classes'
         >>> AttentionFacts("abs", UNSET, [3], property="object", mask=MaskFacts("digit.png", "")).text()
         'filter abs, property object, mask digit.png, class 3'
@@ -55,7 +55,7 @@ class AttentionFacts(Struct, frozen=True):
         if not isinstance(self.classes, str):
             chosen = [str(number) if names is None else names[number] for number in self.classes]
             words = f"class{'' if len(chosen) == 1 else 'es'} {', '.join(chosen)}"
-        method = "" if self.method is UNSET else f"{self.method} maps: "
+        method = "" if self.explain == GRADIENT.text else f"{self.explain} maps: "
         asked = f"property {self.property}" if self.distance is UNSET else f"distance {self.distance.upper()}"
         mask = "" if self.mask is None else f", mask {self.mask.text}"
         return f"{method}filter {self.filter}, {asked}{mask}, {words}"
@@ -77,9 +77,9 @@ class AttentionFacts(Struct, frozen=True):
             filter=options.filter.name,
             distance=options.distance.name.lower() if measure.norm is None else UNSET,
             classes="all" if options.classes is None else [int(number) for number in options.classes],
-            method=UNSET if options.method is GRADIENT else options.method.name,
             property=measure.name,
-            explain=options.method.name,
+            explain=options.method.text,
+            explain_sha256=options.method.sha256 or UNSET,
             threshold=measure.threshold_text(threshold),
             mask=None if mask is None else MaskFacts(mask.text, mask.sha256),
         )
@@ -145,9 +145,12 @@ def asked_attention(
 
 
 def restored_attention(
-    content: Mapping[str, Any], classes: tuple[int, ...] | None, weights: np.ndarray | None
+    content: Mapping[str, Any],
+    classes: tuple[int, ...] | None,
+    weights: np.ndarray | None,
+    arrays: Mapping[str, np.ndarray],
 ) -> AttentionOptions:
-    """The options in the attention of a `result.json`; weights (H, W) are those of its mask."""
+    """The options in the attention of a `result.json`; weights (H, W) of its mask; arrays of its explanation method."""
     measure = Measure.parse(str(content.get("property", DISTANCE.name)))
     if content.get("threshold") is not None:
         measure, _ = measure.with_threshold(str(content["threshold"]))
@@ -161,7 +164,9 @@ def restored_attention(
     if measure.needs_mask != (mask is not None):
         raise ValueError(f"the property {measure.name} does not fit its mask")
     distance = measure.norm or Distance.parse(str(content["distance"]))
-    method = Method.parse(content.get("method", GRADIENT.name))
+    method = provable(Method.parse(str(content.get("explain", GRADIENT.text))).with_arrays(arrays))
+    if method.sha256 != content.get("explain_sha256", ""):
+        raise ValueError("the arrays of its explanation method differ from what was written")
     return AttentionOptions(Filter.parse(content["filter"]), distance, classes, method, measure, mask)
 
 
@@ -170,7 +175,8 @@ def attention_differences(asked: AttentionFacts, content: Mapping[str, Any]) -> 
     mask, other = None if asked.mask is None else asked.mask.sha256, content.get("mask")
     distance = None if asked.distance is UNSET else asked.distance
     same = {
-        "the attention method": asked.explain == content.get("method", GRADIENT.name),
+        "the explanation method": (asked.explain, asked.explain_sha256)
+        == (content.get("explain", GRADIENT.text), content.get("explain_sha256", UNSET)),
         "the property of attention": asked.property == content.get("property", DISTANCE.name),
         "the mask": mask == (None if other is None else other["sha256"]),
         "filter, distance or classes": (asked.filter, distance, asked.classes)

@@ -148,11 +148,17 @@ def aimed_chain(compound: Compound, options: AttentionOptions) -> AimedChain:
     return AimedChain.of(compound.chain, options.targets(compound.graph.classes))
 
 
+@lru_cache(maxsize=4)
+def original_gradients(compound: Compound, options: AttentionOptions) -> np.ndarray:
+    """The gradients (K', C, H, W) behind the maps of the unperturbed image, under its pattern."""
+    graph = compound.graph
+    maps = maps_under(graph, compound.original_pattern, options.targets(graph.classes))
+    return maps.reshape(-1, *compound.perturbed.x0.shape)
+
+
 def original_maps(compound: Compound, options: AttentionOptions) -> np.ndarray:
     """The filtered maps (K', C, H, W) of the unperturbed image, under its pattern."""
-    graph, image = compound.graph, compound.perturbed.x0
-    maps = maps_under(graph, compound.original_pattern, options.targets(graph.classes))
-    return options.filter(maps.reshape(-1, *image.shape))
+    return options.finish(original_gradients(compound, options), compound.perturbed.x0)
 
 
 def expected_maps(compound: Compound, cell: KnotCell, original: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
@@ -195,15 +201,21 @@ def cell_facts(compound: Compound, options: AttentionOptions, original: "SharedA
 def expected_at(
     compound: Compound, theta: np.ndarray, original: np.ndarray, options: AttentionOptions
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """The expected maps (K', C, H, W) and the mask's weights (H, W), None without a mask, at a theta (d,)."""
+    """The expected maps (K', C, H, W) and the mask's weights (H, W), None without a mask, at a theta (d,).
+
+    A method that multiplies gradients by the image expects the moved gradients of the unperturbed image, times the
+    image at theta.
+    """
     cell, axis = compound.perturbed.cell_of(theta), compound.perturbed.moving_axis
-    at = expectation(compound, cell, original, options)
-    if axis is None or at.slope is None:
-        return at.maps, at.weights
-    tau = theta[axis] - cell.low[axis]
-    if at.weights is None or at.weight_slope is None:
-        return at.maps + tau * at.slope, None
-    return at.maps + tau * at.slope, np.clip(at.weights + tau * at.weight_slope, 0.0, 1.0)
+    has_factor = options.method.factor_baseline is not None
+    at = expectation(compound, cell, original_gradients(compound, options) if has_factor else original, options)
+    maps, weights = at.maps, at.weights
+    if axis is not None and at.slope is not None:
+        tau = theta[axis] - cell.low[axis]
+        maps = maps + tau * at.slope
+        if weights is not None and at.weight_slope is not None:
+            weights = np.clip(weights + tau * at.weight_slope, 0.0, 1.0)
+    return options.finish(maps, compound.perturbed.image(theta)) if has_factor else maps, weights
 
 
 def single_curve(measure: Measure, maps: np.ndarray, at: Expectation) -> Inconsistency:

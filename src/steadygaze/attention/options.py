@@ -9,7 +9,7 @@ from .filters import IDENTITY, Filter
 from .masks import Mask
 from .measures import Measure
 from .measures.distance import DISTANCE
-from .methods import GRADIENT, Method
+from .methods import GRADIENT, GradientMethod
 
 
 @dataclass(frozen=True)
@@ -23,9 +23,20 @@ class AttentionOptions:
     filter: Filter = IDENTITY
     distance: Distance = Distance.L2
     classes: tuple[int, ...] | None = None
-    method: Method = GRADIENT
+    method: GradientMethod = GRADIENT
     measure: Measure = DISTANCE
     mask: Mask | None = None
+
+    @property
+    def largest_factor(self) -> float:
+        """The most that a method multiplies a gradient by, at any image with pixels in [0, 1]; 1 if it does not."""
+        baseline = self.method.factor_baseline
+        return 1.0 if baseline is None else max(abs(baseline), abs(1.0 - baseline))
+
+    def finish(self, gradients: np.ndarray, images: np.ndarray) -> np.ndarray:
+        """Filtered maps (…, K', C, H, W), given the gradients of the same shape at images (…, C, H, W)."""
+        baseline = self.method.factor_baseline
+        return self.filter(gradients if baseline is None else gradients * (images - baseline)[..., None, :, :, :])
 
     def chosen(self, count: int) -> np.ndarray:
         """The classes as an index array, for a network with `count` logits."""
@@ -44,7 +55,7 @@ class AttentionOptions:
         return float(self.losses(actual[None], expected[None], None if weights is None else weights[None])[0])
 
     def targets(self, count: int) -> np.ndarray:
-        """Weights (K', K) of `count` logits: the compared maps are the gradients of targets @ logits."""
+        """Weights (K', A) of the network's aims, for `count` logits: maps are made of the gradients of these sums."""
         return self.method.targets(count)[self.chosen(count)]
 
     def total_size(self, error: np.ndarray) -> float:

@@ -8,14 +8,16 @@ from typing import NamedTuple
 import numpy as np
 
 from ..attention.filters import Intervals
+from ..attention.measures.distance import DISTANCE
 from ..attention.options import AttentionOptions
 from ..errors import ModelError
 from ..network.graph import Graph
 from ..perturbation import Perturbed
-from ..tolerances import SMALLEST_WEIGHT, UNIT
+from ..tolerances import SMALLEST_WEIGHT, UNIT, gamma
 from .decisions import OPEN, near_kinks
 from .expected import Ends, MovedAlong
 from .forms import Forms, pixels
+from .intervals import difference, product
 from .norms import DEEP
 from .passes import Passed, Readout, decide_layers, forward, gradients
 
@@ -66,8 +68,11 @@ class Bounder:
         self, graph: Graph, perturbed: Perturbed, label: int, attention: AttentionOptions, *, room: int = 0
     ) -> None:
         self.perturbed, self.attention, self.room = perturbed, attention, room
-        self.segments, self.layers = graph.steps, graph.layers
-        if min((step.smallest for steps in self.segments for step in steps), default=1.0) < SMALLEST_WEIGHT:
+        self.segments, self.layers, self.aim_steps = graph.steps, graph.layers, graph.aim_steps
+        if (
+            min((step.smallest for steps in (*self.segments, self.aim_steps) for step in steps), default=1.0)
+            < SMALLEST_WEIGHT
+        ):
             raise ModelError(
                 f"a nonzero weight is smaller than {SMALLEST_WEIGHT:g}: products with it vanish in float64; "
                 "set such weights to zero"
@@ -85,9 +90,9 @@ class Bounder:
         return other
 
     @cached_property
-    def logits(self) -> Readout:
+    def aims(self) -> Readout:
         """The functions of the last hidden values whose gradients are the maps."""
-        return Readout.of(self.segments[-1], self.attention.targets(self.classes))
+        return Readout.of(self.aim_steps, self.attention.targets(self.classes))
 
     @property
     def neurons(self) -> int:
@@ -166,13 +171,33 @@ class Bounder:
 
     def inconsistency_bounds(self, passed: Passed, cell: int, low: np.ndarray, high: np.ndarray) -> np.ndarray:
         """Bounds (B, 2) of the inconsistency."""
-        maps, weights = self._maps(passed), self._weights(cell, low, high)
-        expected = self._expected.ends(cell, low, high)
-        return self.attention.measure.enclose(maps, expected, weights, self.attention.distance)
+        measure, weights = self.attention.measure, self._weights(cell, low, high)
+        found, expected = gradients(self.segments, passed, self.aims), self._expected.ends(cell, low, high)
+        if self.attention.method.factor_baseline is not None:
+            factor = self._factor(self.image(cell, low, high))
+            if measure == DISTANCE and self.attention.filter.is_linear:
+                # The same factor for actual and expected maps: their difference is enclosed, not both.
+                maps = self._filtered(product(difference(found, expected), factor))
+                nothing = np.zeros((1, *expected[0].shape[1:]))
+                return measure.enclose(maps, (nothing, nothing), weights, self.attention.distance)
+            moved = self._filtered(product(Intervals.between(*expected), factor))
+            least, most = moved.reshape(*moved.centre.shape[:2], -1).ends
+            found, expected = product(found, factor), (least, most)
+        return measure.enclose(self._filtered(found), expected, weights, self.attention.distance)
 
-    def _maps(self, passed: Passed) -> Intervals:
-        """The filtered maps (B, K', C, H, W)."""
-        maps = gradients(self.segments, passed, self.logits)
+    def _factor(self, image: Forms) -> Intervals:
+        """The image less the method's baseline, (B, 1, pixels)."""
+        baseline = self.attention.method.factor_baseline
+        assert baseline is not None
+        least, most = image.bounds()
+        # Clipped pixels, whatever bounds of their forms say.
+        least, most = np.clip(least, 0.0, 1.0) - baseline, np.clip(most, 0.0, 1.0) - baseline
+        found = Intervals.between(least, most)
+        slack = gamma(2) * (np.abs(found.centre) + found.radius + abs(baseline))
+        return Intervals(found.centre[:, None], (found.radius + slack)[:, None])
+
+    def _filtered(self, maps: Intervals) -> Intervals:
+        """Filtered maps (B, K', C, H, W) of maps (B, K', pixels)."""
         return self.attention.filter.enclose(maps.reshape(*maps.centre.shape[:2], *self.perturbed.x0.shape))
 
     @cached_property
@@ -187,12 +212,15 @@ class Bounder:
         return float(low), float(high)
 
     @cached_property
-    def _at_original(self) -> Passed:
+    def _original_image(self) -> Forms:
         image = self.perturbed.x0.reshape(1, 1, -1)
         # A pixel read as v/255 was rounded once; 0 and 1 are exact.
-        error = np.where(image[0] < 1.0, 1.01 * UNIT * image[0], 0.0)
+        return Forms(image, np.where(image[0] < 1.0, 1.01 * UNIT * image[0], 0.0))
+
+    @cached_property
+    def _at_original(self) -> Passed:
+        exact = self._original_image
         with np.errstate(over="ignore", invalid="ignore"):
-            exact = Forms(image, error)
             if not self.is_deep:
                 return forward(self.segments, self.layers, exact)
             # Here, only rounding opens neurons, few enough for generators.
@@ -202,12 +230,24 @@ class Bounder:
     def original(self) -> Intervals:
         """The filtered maps (K', C, H, W) of the unperturbed image."""
         # If a neuron's sign is unknown at this one point, its activity is unknown, and so is the map.
-        maps = self._maps(self._at_original)
-        return maps.reshape(*maps.centre.shape[1:])
+        maps = gradients(self.segments, self._at_original, self.aims)
+        if self.attention.method.factor_baseline is not None:
+            maps = product(maps, self._factor(self._original_image))
+        filtered = self._filtered(maps)
+        return filtered.reshape(*filtered.centre.shape[1:])
+
+    @cached_property
+    def expected_radius(self) -> np.ndarray:
+        """How far expected maps (K', C, H, W) may be from their centres at any theta, before they are filtered."""
+        return self._expected.original.radius * self.attention.largest_factor
 
     @cached_property
     def _expected(self) -> MovedAlong:
-        return MovedAlong(self.perturbed, self.original)
+        """The filtered maps of the unperturbed image, or the gradients if the method multiplies them by the image."""
+        if self.attention.method.factor_baseline is None:
+            return MovedAlong(self.perturbed, self.original)
+        found = gradients(self.segments, self._at_original, self.aims)
+        return MovedAlong(self.perturbed, found.reshape(found.centre.shape[1], *self.perturbed.x0.shape))
 
     @cached_property
     def _mask(self) -> MovedAlong | None:

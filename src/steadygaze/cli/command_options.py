@@ -199,6 +199,12 @@ MaskOption = Annotated[str | None, option(
     "For object and pointing: where the object is. A grey PNG of the image's size (weight = grey/255), or "
     "auto:bright=0.2,grow=1: pixels above 0.2 in any channel, grown by one pixel. It moves with the image.", QUESTION,
 )]  # fmt: skip
+ExplainOption = Annotated[str, option(
+    "--explain METHOD",
+    "The explanation method whose maps are compared: gradient, input-x-gradient (times the image), "
+    "smoothgrad:n=8,sigma=0.1,seed=0 (the mean of the gradients at the image plus n noises of deviation sigma), or "
+    "integrated:steps=8,baseline=0 (integrated gradients by midpoints).", QUESTION,
+)]  # fmt: skip
 FilterOption = Annotated[str, option(
     "--filter FILTER",
     "The filter applied to gradients before maps are compared: identity (none), abs (absolute values), mean (of 3×3 "

@@ -36,6 +36,7 @@ def verify(
     gamma: o.GammaOption = None,
     top: o.TopOption = None,
     mask: o.MaskOption = None,
+    explain: o.ExplainOption = "gradient",
     filter: o.FilterOption = "identity",
     dist: o.DistOption = None,
     classes: o.ClassesOption = None,
@@ -86,7 +87,7 @@ def verify(
             question = make_question(
                 model, image, perturb,
                 property=property, attention=attention, delta=delta, tau=tau, gamma=gamma, top=top, mask=mask,
-                filter=filter, dist=dist, classes=classes,
+                explain=explain, filter=filter, dist=dist, classes=classes,
                 mean=mean, std=std, scale=scale or 1.0, output=output,
                 names=None if class_names is None else _read_class_names(class_names),
             )  # fmt: skip

@@ -113,6 +113,14 @@ WHY = {
 """Why only some methods have an option."""
 
 
+def changing_maps(question: "Question") -> str:
+    """Why an engine that labels whole regions refuses a method whose maps change within them."""
+    return (
+        f"maps of {question.attention.method.name} change within a region, so only bounds prove them; use --method "
+        "refine"
+    )
+
+
 class Engine(ABC):
     """One way to answer questions. method: its name; takes: its options of a run.
 

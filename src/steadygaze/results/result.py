@@ -74,8 +74,8 @@ def compared_maps(
 
     The mask's weights (H, W) are None without a mask.
     """
-    maps = maps_under(question.model.graph, bits, question.attention.targets(question.model.classes))
-    actual = question.attention.filter(maps.reshape(-1, *question.perturbed.x0.shape))
+    maps = maps_under(question.graph, bits, question.attention.targets(question.model.classes))
+    actual = question.attention.finish(maps.reshape(-1, *question.perturbed.x0.shape), question.perturbed.image(theta))
     return actual, *expected_at(question.compound, theta, question.original, question.attention)
 
 

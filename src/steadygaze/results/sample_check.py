@@ -52,7 +52,7 @@ def sample_count(question: Question) -> int:
 
 
 def _work(question: Question) -> int:
-    return max(1, sum(step.work for segment in question.model.graph.steps for step in segment))
+    return max(1, sum(step.work for segment in question.graph.steps for step in segment))
 
 
 def compare_samples(
@@ -67,7 +67,7 @@ def compare_samples(
     margins = logits[:, question.label] - np.delete(logits, question.label, axis=1).max(axis=1)
     each = _work(question) * (1 + len(question.attention.chosen(question.model.classes)))
     measured = int(min(MEASURED, WORK // each))
-    patterns, doubts = pattern_at(question.model.graph, images.reshape(len(images), -1)), Doubts([], [])
+    patterns, doubts = pattern_at(question.graph, images.reshape(len(images), -1)), Doubts([], [])
     for number, (one, margin) in enumerate(zip(samples, margins, strict=True)):
         # NaN contradicts every label.
         if (one.label is Kept.YES and not margin > 0.0) or (one.label is Kept.NO and not margin < 0.0):

@@ -39,6 +39,8 @@ from .tiling import MAP, Tiling
 ANSWER, PIXELS, PICTURE, TIMINGS = "result.json", "image.npy", "image.png", "timings.json"
 MASK = "mask.npy"
 """The weights of the mask, if there is one."""
+NOISES = "noises.npy"
+"""The noises of the explanation method, if it has any."""
 MODEL = "model.onnx"
 """The model, if it has no file of its own."""
 CHUNKS = re.compile(r"regions-\d{5,}\.npz")
@@ -76,8 +78,9 @@ def save(result: Result, directory: str | Path, *, force: bool = False) -> Path:
             mask = question.attention.mask
             if mask is not None:
                 np.save(folder / MASK, mask.weights, allow_pickle=False)
-            names = (MAP, PIXELS) if mask is None else (MAP, PIXELS, MASK)
-            files = {name: _sha256(folder / name) for name in names}
+            for name, array in question.attention.method.arrays.items():
+                np.save(folder / f"{name}.npy", array, allow_pickle=False)
+            files = {name: _sha256(folder / name) for name in _hashed_files(content)}
             whole = content | {"stored": stored | {"files": files}}
             _write_json(folder / ANSWER, whole | {"checksum": _checksum(whole)})
             write_timings(result, folder)
@@ -110,7 +113,8 @@ def load(
         older = [OLDER] if content["schema_version"] < SCHEMA_VERSION else []
         has_mask = content["attention"].get("mask") is not None
         mask = read_pixels(folder / MASK, 2) if has_mask else None
-        question = Question.restore(content, pixels, network, mask=mask, notes=older)
+        arrays = {"noises": read_pixels(folder / NOISES, 4)} if NOISES in _hashed_files(content) else {}
+        question = Question.restore(content, pixels, network, mask=mask, arrays=arrays, notes=older)
         if question.label != content["label"]:
             raise StoreError(f"{folder}: the label is {question.label} now and was {content['label']}; run again")
         tiling = restore(content, folder, question)
@@ -166,7 +170,7 @@ def _read_model(content: dict[str, Any], pixels: np.ndarray, folder: Path, given
 
 
 def read_pixels(path: Path, dimension: int = 3) -> np.ndarray:
-    """The stored image (C, H, W), or the mask (H, W)."""
+    """The stored image (C, H, W), or the mask (H, W), or noises (n, C, H, W)."""
     try:
         # Mapped: a header with absurd dimensions fails on the size of the file before anything is allocated.
         pixels = np.load(path, mmap_mode="r", allow_pickle=False)
@@ -181,8 +185,7 @@ def read_pixels(path: Path, dimension: int = 3) -> np.ndarray:
 def read_checked(folder: Path) -> dict[str, Any]:
     """The content of `result.json`, if the arrays and the image beside it have the stored hashes."""
     content = _read_answer(folder)
-    is_masked = isinstance(content.get("attention"), dict) and content["attention"].get("mask") is not None
-    for name in (MAP, PIXELS, MASK) if is_masked else (MAP, PIXELS):
+    for name in _hashed_files(content):
         path = folder / name
         if not path.is_file():
             raise StoreError(f"{path}: is missing; the result is damaged: run the verification again")
@@ -195,6 +198,14 @@ def read_checked(folder: Path) -> dict[str, Any]:
                 f"{path}: differs from what was written; the result is damaged: run the verification again"
             )
     return content
+
+
+def _hashed_files(content: dict[str, Any]) -> list[str]:
+    """The files beside a `result.json` whose hashes it holds."""
+    attention = content.get("attention")
+    asked = attention if isinstance(attention, dict) else {}
+    masks, noises = [MASK] * (asked.get("mask") is not None), [NOISES] * ("explain_sha256" in asked)
+    return [MAP, PIXELS, *masks, *noises]
 
 
 def read_summary(directory: str | Path) -> Summary:
@@ -250,7 +261,7 @@ def check_directory(directory: str | Path, *, force: bool = False) -> Path:
             f"{directory}: is not a steadygaze result, so --force does not replace it; choose another --out"
         )
     for path in inside:
-        is_ours = path.name in (ANSWER, MAP, PIXELS, MASK, PICTURE, TIMINGS, MODEL) or path.suffix in FIGURES
+        is_ours = path.name in (ANSWER, MAP, PIXELS, MASK, NOISES, PICTURE, TIMINGS, MODEL) or path.suffix in FIGURES
         is_ours = is_ours or CHUNKS.fullmatch(path.name) is not None
         if not is_ours or path.is_symlink() or not path.is_file():
             raise StoreError(

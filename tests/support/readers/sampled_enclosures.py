@@ -83,7 +83,7 @@ def false_claims(case: BranchingCase, samples: int, seed: int = 0) -> Iterator[s
     rng, bounder, label = np.random.default_rng([32, seed]), case.bounder(), 0
     found = bounder.bound(0, case.low, case.high)
     passed = bounder.pass_forward(0, case.low, case.high)
-    slopes = gradients(bounder.segments, passed, bounder.logits).ends
+    slopes = gradients(bounder.segments, passed, bounder.aims).ends
     image = pixels(case.perturbed, 0, case.low, case.high)
     layers = list(decide_layers(bounder.segments, bounder.layers, image, room=case.room))
     for box in range(len(case.low)):

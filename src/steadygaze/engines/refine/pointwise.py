@@ -13,14 +13,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...attention.inconsistency import single_curve
+from ...attention.inconsistency import expected_at, original_gradients, single_curve
 from ...attention.measures import Expectation
 from ...attention.measures.distance import DISTANCE
 from ...network.doubts import bend_errors, doubtful_bits, passed_errors
 from ...network.graph import patterns, preactivations
-from ...network.steps import downwards
+from ...network.steps import Segment, downwards
 from ...question import Question
 from ...tolerances import UNIT, gamma
+
+Segments = tuple[Segment, ...]
 
 NUMBERS = 1 << 19  # numbers of one batch in the widest layer: 4 MiB, and moderate for all layers of a deep network
 LARGEST_BATCH = 64  # thetas in one batch
@@ -57,7 +59,8 @@ class PointPasses:
 
     def __init__(self, question: Question, original: np.ndarray | None = None) -> None:
         self.question, self.perturbed = question, question.perturbed
-        self.segments, self.layers = question.model.graph.steps, question.model.graph.layers
+        self.segments, self.layers = question.graph.steps, question.graph.layers
+        self.aimed = (*self.segments[:-1], question.graph.aim_steps)
         self.classes = question.attention.chosen(question.model.classes)
         self.forward_passes, self.multiplications = 0, 0
         self._given = original
@@ -128,7 +131,8 @@ class PointPasses:
 
     def _expected_at(self, thetas: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         """Expected maps (B or 1, K', C, H, W) and weights of the mask (B or 1, H, W) at thetas (B, d)."""
-        found = [self._expectation(theta) for theta in thetas[: 1 if self.perturbed.moving_axis is None else None]]
+        is_same = self.perturbed.moving_axis is None and self.question.attention.method.factor_baseline is None
+        found = [self._expectation(theta) for theta in thetas[: 1 if is_same else None]]
         weights = [own for _, own in found if own is not None]
         return np.stack([maps for maps, _ in found]), np.stack(weights) if weights else None
 
@@ -155,7 +159,9 @@ class PointPasses:
         errors = _map_errors(self, trace) + self._original_error
         if self.question.attention.measure == DISTANCE:
             # Rounding of the differences and of the sums in the norms.
-            errors += 4.0 * (self.perturbed.x0.size + len(self.classes) + 8) * UNIT * (values + 2.0 * self.map_size)
+            errors += (
+                4.0 * (self.perturbed.x0.size + len(self.classes) + 8) * UNIT * (values + 2.0 * self._largest_size)
+            )
         else:
             errors = self._loss_errors(thetas, self._filtered(maps), errors)
         for layer, value, total in zip(self.layers, trace.values, rounding.total, strict=False):
@@ -175,21 +181,38 @@ class PointPasses:
         return 2.0 * found + 16.0 * gamma(self.original.size + 16)
 
     @cached_property
+    def _largest_size(self) -> float:
+        """A bound on the size of the expected maps at any theta."""
+        if self.question.attention.method.factor_baseline is None:
+            return self.map_size
+        options, gradients = (
+            self.question.attention,
+            original_gradients(self.question.compound, self.question.attention),
+        )
+        enlarged = options.filter.lipschitz(options.distance.value) * options.largest_factor
+        return enlarged * float(self.size(gradients).sum())
+
+    @cached_property
     def _original_error(self) -> float:
-        return float(_map_errors(self, self.unperturbed)[0])
+        """A bound on the error of the expected maps at any theta."""
+        return float(_map_errors(self, self.unperturbed, is_expected=True)[0])
 
     def _forward(self, pixels: np.ndarray) -> Trace:
-        *values, logits = preactivations(self.question.model.graph, pixels)
+        *values, logits = preactivations(self.question.graph, pixels)
         self.multiplications += len(pixels) * self.work
         self.forward_passes += len(pixels)
         return Trace(pixels, values, logits)
 
-    def backward(self, rows: np.ndarray, trace: Trace) -> Iterator[np.ndarray]:
-        """Gradients (B, R, n) of rows (B, R, K) times the logits, by ReLU outputs, the last first; then by pixels."""
+    def backward(self, rows: np.ndarray, trace: Trace, segments: Segments | None = None) -> Iterator[np.ndarray]:
+        """Gradients (B, R, n) of rows (B, R, K) times the logits, by ReLU outputs, the last first; then by pixels.
+
+        segments: the steps to other functions than the logits.
+        """
         batch, count = rows.shape[:2]
         self.multiplications += batch * count * self.work
         gradient = rows
-        for segment, active in zip(reversed(self.segments), [*self.active(trace)[::-1], None], strict=True):
+        path = self.segments if segments is None else segments
+        for segment, active in zip(reversed(path), [*self.active(trace)[::-1], None], strict=True):
             gradient = downwards(segment, gradient.reshape(batch * count, -1)).reshape(batch, count, -1)
             yield gradient
             if active is not None:
@@ -197,7 +220,7 @@ class PointPasses:
 
     def active(self, trace: Trace) -> list[np.ndarray]:
         """The pattern, layer by layer (B, n): floats, because numpy multiplies by booleans more slowly."""
-        return [bits.astype(np.float64) for bits in patterns(self.question.model.graph, trace.values)]
+        return [bits.astype(np.float64) for bits in patterns(self.question.graph, trace.values)]
 
     def pixel_gradients(self, rows: np.ndarray, trace: Trace) -> np.ndarray:
         """Gradients (B, R, pixels) of rows (B, R, K) times the logits."""
@@ -205,10 +228,12 @@ class PointPasses:
 
     def maps(self, trace: Trace) -> np.ndarray:
         """Unfiltered maps (B, K', pixels)."""
-        return self.pixel_gradients(self.class_rows(len(trace.logits)), trace)
+        rows, baseline = self.class_rows(len(trace.logits)), self.question.attention.method.factor_baseline
+        gradients = deque(self.backward(rows, trace, self.aimed), maxlen=1)[0]
+        return gradients if baseline is None else gradients * (trace.pixels - baseline)[:, None]
 
     def class_rows(self, batch: int) -> np.ndarray:
-        """Rows (B, K', K): the maps are the gradients of rows @ logits."""
+        """Rows (B, K', A): the maps are the gradients of rows @ aims."""
         return np.repeat(self.question.attention.targets(self.question.model.classes)[None], batch, axis=0)
 
     def _filtered(self, maps: np.ndarray) -> np.ndarray:
@@ -221,6 +246,8 @@ class PointPasses:
 
     def _expectation(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         """The expected maps (K', C, H, W), and the weights (H, W) of a mask, at a theta (d,)."""
+        if self.question.attention.method.factor_baseline is not None:
+            return expected_at(self.question.compound, theta, self.original, self.question.attention)
         cell, mask = self.perturbed.cell_of(theta), self.question.attention.mask
         if cell.index not in self._expected:
             arrays = [self.original] if mask is None else [self.original, mask.weights]
@@ -311,23 +338,26 @@ def margin_slack(passes: PointPasses, trace: Trace, rounding: Rounding, rows: np
     return 2.0 * (slack + _against(pixels, rounding.pixels))
 
 
-def _map_errors(passes: PointPasses, trace: Trace) -> np.ndarray:
-    """Bounds (B,) on how much errors of the maps add to an inconsistency, for a fixed pattern."""
+def _map_errors(passes: PointPasses, trace: Trace, *, is_expected: bool = False) -> np.ndarray:
+    """Bounds (B,) on how much errors of the maps add to an inconsistency, for a fixed pattern.
+
+    is_expected: of the maps expected at any theta, if those of the trace are the original ones.
+    """
     options = passes.question.attention
     enlarged = options.filter.lipschitz(options.distance.value)
-    worst = enlarged * passes.size(_carried_back(passes, trace, are_signed=False)).sum(axis=1)
+    worst = enlarged * passes.size(_carried_back(passes, trace, is_expected, are_signed=False)).sum(axis=1)
     if worst.max() <= MOST_MAP_ERROR * passes.map_size:
         return worst
-    likely = enlarged * SPREAD * passes.size(_carried_back(passes, trace, are_signed=True)).sum(axis=1)
+    likely = enlarged * SPREAD * passes.size(_carried_back(passes, trace, is_expected, are_signed=True)).sum(axis=1)
     return np.minimum(worst, likely)
 
 
-def _carried_back(passes: PointPasses, trace: Trace, *, are_signed: bool) -> np.ndarray:
+def _carried_back(passes: PointPasses, trace: Trace, is_expected: bool, *, are_signed: bool) -> np.ndarray:
     """Errors (B, K', C, H, W) of the maps: those of each product, propagated by absolute weights or random signs."""
     batch, classes = len(trace.logits), len(passes.classes)
     rows = passes.class_rows(batch).reshape(batch * classes, -1)
     errors, generator = np.zeros_like(rows), np.random.default_rng(SEED)
-    for segment, active in zip(reversed(passes.segments), [*passes.active(trace)[::-1], None], strict=True):
+    for segment, active in zip(reversed(passes.aimed), [*passes.active(trace)[::-1], None], strict=True):
         for step in reversed(segment):
             own = _share(step.backward_terms) * np.abs(rows)
             if are_signed:
@@ -341,6 +371,13 @@ def _carried_back(passes: PointPasses, trace: Trace, *, are_signed: bool) -> np.
             mask = np.repeat(active, classes, axis=0)
             rows, errors = rows * mask, errors * mask
     passes.multiplications += (3 if are_signed else 2) * len(rows) * passes.work
+    baseline = passes.question.attention.method.factor_baseline
+    if baseline is not None:
+        # Errors of the gradients, of the pixels, and of the product.
+        factor = np.repeat(np.abs(trace.pixels - baseline), classes, axis=0)
+        factor = np.full_like(factor, passes.question.attention.largest_factor) if is_expected else factor
+        pixels = PIXEL_SHARE * passes.perturbed.magnitudes + 4.0 * UNIT * (factor + abs(baseline))
+        errors = np.abs(errors) * factor + np.abs(rows) * pixels
     return errors.reshape(batch, classes, *passes.perturbed.x0.shape)
 
 

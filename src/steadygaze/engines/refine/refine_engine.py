@@ -93,11 +93,11 @@ class _Run:
         self.dimension = problem.perturbed.domain.dimension
         self.original, self.size = problem.original, problem.map_size
         self.question = BoxQuestion(problem.property, problem.own_limit, goal == "verdict")
-        self.bounder = Bounder(problem.model.graph, problem.perturbed, problem.label, problem.attention)
+        self.bounder = Bounder(problem.graph, problem.perturbed, problem.label, problem.attention)
         if until == "exact" and Costs.of(self.bounder, self.question, 1.0).region == float("inf"):
             raise OptionError(
-                f"until exact supports up to {MAX_MAP_PARAMETERS} parameters and networks of moderate size; give a "
-                "share such as 0.001"
+                f"until exact supports up to {MAX_MAP_PARAMETERS} parameters, networks of moderate size, and maps that "
+                "are constant on regions; give a share such as 0.001"
             )
         self.exact = ExactBoxes(problem, self.original, threads, measures=self.question.asks_attention, budget=budget)
         self.enough = 0.0 if until == "exact" else float(until)

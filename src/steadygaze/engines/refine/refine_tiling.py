@@ -107,7 +107,7 @@ class RefineTiling(Tiling[MergedAnswer]):
         if not self.is_measured:
             return None
         own = self.answer(question.own_limit)
-        bounder = Bounder(question.model.graph, question.perturbed, question.label, question.attention)
+        bounder = Bounder(question.graph, question.perturbed, question.label, question.attention)
         chosen, corners = own.bounded, (boxes.low[own.bounded, :d], boxes.high[own.bounded, :d])
         parts = [
             box_tie_volumes(question.compound, bounder, boxes.cell[chosen], *corners, boxes.volumes[chosen], budget)

@@ -9,7 +9,7 @@ from ...labels import Verdict
 from ...question import Question
 from ...results.result import Result
 from ...results.sample_check import confirmed
-from ..contract import Engine, Progress, ProgressReport, RunOptions
+from ..contract import Engine, Progress, ProgressReport, RunOptions, changing_maps
 from ..refine.refine_engine import RefineEngine
 from .paper_searches import search
 from .search_tiling import SearchTiling
@@ -34,6 +34,8 @@ class SearchEngine(Engine):
 
     def why_not(self, question: Question) -> str | None:
         """Searches along a line start at zero."""
+        if question.maps_change_in_regions:
+            return changing_maps(question)
         domain = question.perturbed.domain
         if "line" not in self.takes or domain.contains_zero:
             return None

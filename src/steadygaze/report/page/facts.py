@@ -7,8 +7,6 @@ import platform
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from msgspec import UNSET
-
 from ... import tolerances
 from ...attention.measures.distance import DISTANCE
 from ...engines import ENGINES
@@ -70,7 +68,7 @@ def question_rows(summary: Summary) -> list[FactRow]:
         ("property", summary.property.sentence),
     ]
     if summary.is_measured:
-        method = "gradient maps: " if attention.method is UNSET else ""  # the text names any other
+        method = "gradient maps: " if attention.explain == "gradient" else ""  # the text names any other
         if measure != DISTANCE:
             rows.append(("attention is kept where", measure.clauses(summary.stated).kept))
         if measure.option is not None:

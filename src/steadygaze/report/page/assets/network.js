@@ -8,7 +8,9 @@ class SgNetwork {
     this.size = facts.shape.reduce((product, side) => product * side, 1);
     this.layers = facts.layers;
     this.neurons = facts.neurons.map((runs) => SgNeurons.unfold(runs, arrays));
-    this.logitCount = this.layers.flat().reduce((_, step) => step.outputs, this.size);
+    this.aims = facts.aims || this.layers[this.layers.length - 1];
+    const path = [...this.layers.slice(0, -1), this.aims];
+    this.aimCount = path.flat().reduce((_, step) => step.outputs, this.size);
   }
 
   // The knot cell of theta: on a knot the cell above it, the first parameter counting slowest.
@@ -45,19 +47,24 @@ class SgNetwork {
     return results;
   }
 
+  // A map times the image less the method's baseline, if it has one, and filtered.
+  finished(map, image) {
+    const { baseline } = this.facts;
+    return this.filtered(baseline === null ? map : map.map((value, i) => value * (image[i] - baseline)));
+  }
+
   // Filtered maps of the compared classes, one array each, under a pattern (0 or 1 per neuron): gradients of functions
-  // of the logits, whose weights facts.targets lists for every class.
-  maps(bits) {
+  // of the aims (the logits, unless facts has others), whose weights facts.targets lists for every class.
+  maps(bits, image) {
     return this.facts.targets.map((weights) => {
-      let row = new Float64Array(this.logitCount);
-      for (const [logit, weight] of weights) row[logit] = weight;
+      let row = new Float64Array(this.aimCount);
+      for (const [aim, weight] of weights) row[aim] = weight;
       for (let l = this.layers.length - 1; l >= 0; l--) {
-        for (let s = this.layers[l].length - 1; s >= 0; s--) {
-          row = SgSteps.backward(this.layers[l][s], this.arrays, row);
-        }
+        const steps = l === this.layers.length - 1 ? this.aims : this.layers[l];
+        for (let s = steps.length - 1; s >= 0; s--) row = SgSteps.backward(steps[s], this.arrays, row);
         if (l > 0) for (let i = 0; i < row.length; i++) row[i] *= bits[l - 1][i];
       }
-      return this.filtered(row);
+      return this.finished(row, image);
     });
   }
 
@@ -104,15 +111,17 @@ class SgNetwork {
     return this.facts.filter.reduce((filtered, step) => SgFilters[step](filtered, this.facts.shape), map);
   }
 
-  expectedAt(theta) {
+  expectedAt(theta, image) {
     const { expected, change } = this.arrays, { moving, cellLows } = this.facts;
     const n = this.size, count = this.classes.length, cell = moving === null ? 0 : this.cellOf(theta);
     return this.classes.map((_, k) => {
       const at = (cell * count + k) * n, map = Float64Array.from(expected.subarray(at, at + n));
-      if (moving === null) return map;
-      const tau = theta[moving] - cellLows[cell];
-      for (let i = 0; i < n; i++) map[i] += tau * change[at + i];
-      return map;
+      if (moving !== null) {
+        const tau = theta[moving] - cellLows[cell];
+        for (let i = 0; i < n; i++) map[i] += tau * change[at + i];
+      }
+      // Without a factor, expected maps are stored filtered.
+      return this.facts.baseline === null ? map : this.finished(map, image);
     });
   }
 
@@ -133,7 +142,7 @@ class SgNetwork {
   at(theta, inside) {
     const image = this.imageAt(theta), values = this.preactivations(image);
     const logits = values[values.length - 1], { bits, onKink, doubtful } = this.pattern(values, inside);
-    const actual = this.maps(bits), expected = this.expectedAt(theta);
+    const actual = this.maps(bits, image), expected = this.expectedAt(theta, image);
     const difference = actual.map((map, k) => SgMaps.minus(map, expected[k])), weights = this.weightsAt(theta);
     const distances = difference.map((map) => SgMaps.size(map, this.facts.distance));
     let best = 0, rival = -Infinity;
