@@ -26,7 +26,7 @@ from .labels import Property
 from .network.doubts import count_kinks
 from .network.model import Agreement, Model, check_agreement
 from .network.replay import coarse_notes
-from .perturbation import Perturbation, Perturbed, compose, parse_spec
+from .perturbation import Perturbation, Perturbed, compose, parse_spec, without_names
 from .threshold import Threshold
 from .unperturbed import Unperturbed
 
@@ -148,8 +148,16 @@ class Question:
 
     @cached_property
     def specs(self) -> tuple[str, ...]:
-        """The perturbations as canonical texts: equal ones span the same domain."""
+        """The perturbations as canonical texts: equal ones span the same domain.
+
+        Files count with name and content; `perturbation.without_names` leaves the names out.
+        """
         return tuple(perturbation.spec for perturbation in self.perturbed.perturbations)
+
+    @property
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The contents of the files that the perturbations read, by digest."""
+        return {digest: array for one in self.perturbed.perturbations for digest, array in one.arrays.items()}
 
     def describe(self) -> QuestionFacts:
         """The question as plain data."""
@@ -211,9 +219,13 @@ class Question:
 
     @classmethod
     def restore(
-        cls, content: Mapping[str, Any], pixels: np.ndarray, model: Model, *, notes: Sequence[str] = ()
-    ) -> "Question":
-        """Restore a question from the content of a `result.json`, its pixels and its model; `notes` are added."""
+        cls, content: Mapping[str, Any], pixels: np.ndarray, model: Model, *,
+        arrays: Mapping[str, np.ndarray] | None = None, notes: Sequence[str] = (),
+    ) -> "Question":  # fmt: skip
+        """Restore a question from the content of a `result.json`, its pixels and its model.
+
+        `arrays` are the contents of files by digest; `notes` are added.
+        """
         stored, attention = content["stored"], content["attention"]
         classes = None if attention["classes"] == "all" else tuple(int(number) for number in attention["classes"])
         names = tuple(str(name) for name in stored["class_names"])
@@ -221,7 +233,7 @@ class Question:
             raise ValueError(f"{len(names)} class names and classes {classes} for {model.classes} logits")
         return cls(
             model=model,
-            perturbed=compose([parse_spec(str(spec)) for spec in content["domain"]["specs"]], pixels),
+            perturbed=compose([parse_spec(str(spec), arrays) for spec in content["domain"]["specs"]], pixels),
             attention=AttentionOptions(
                 Filter.parse(attention["filter"]),
                 Distance.parse(str(attention["distance"])),
@@ -245,7 +257,7 @@ class Question:
         same = {
             "the model": asked.model.sha256 == content["model"]["sha256"] and is_prepared,
             "the image": np.array_equal(pixels, self.perturbed.x0),
-            "the perturbations": to_builtins(asked.domain) == content["domain"],
+            "the perturbations": _without_names(to_builtins(asked.domain)) == _without_names(content["domain"]),
             "the attention method": attention.pop("method", None) == other.pop("method", None),
             "filter, distance or classes": attention == other,
             "the property": self.property.value == content["property"],
@@ -384,6 +396,13 @@ def make_question(
     if classes == "predicted":
         return replace(question, attention=replace(attention, classes=(question.label,)))
     return question
+
+
+def _without_names(domain: Mapping[str, Any]) -> dict[str, Any]:
+    """A domain whose files count by content: the same file may have moved."""
+    return {"specs": [without_names(str(spec)) for spec in domain["specs"]]} | {
+        key: domain[key] for key in ("low", "high")
+    }
 
 
 def _class_names(names: Sequence[str] | None, count: int) -> tuple[str, ...]:

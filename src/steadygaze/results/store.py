@@ -1,9 +1,9 @@
 """Results on disk: writes a result to a directory and reads the same result back, ready for another δ.
 
 `result.json` holds the answer and the data to rebuild the question, `regions.npz` the map, `image.npy` the pixels
-(`image.png` for people), `timings.json` the data that differ from run to run. A model file is not copied: its place and
-hash are stored. A torch module has no file, so `model.onnx` holds it as exported. Files are never trusted: damaged,
-foreign and other versions are refused.
+(`image.png` for people), `perturbations.npz` the arrays of files that perturbations read, `timings.json` the data that
+differ from run to run. A model file is not copied: its place and hash are stored. A torch module has no file, so
+`model.onnx` holds it as exported. Files are never trusted: damaged, foreign and other versions are refused.
 """
 
 import hashlib
@@ -28,8 +28,10 @@ from ..errors import SteadygazeError, StoreError
 from ..images import MAX_PIXELS, fit_image
 from ..network.model import Agreement, Model, model_from_bytes, read_model
 from ..network.onnx_file import read_bytes
+from ..perturbation import file_digests, without_names
 from ..question import Question
 from ..regions.check import CheckedMap
+from .array_file import read_arrays, write_arrays
 from .arrays import OLDER, READ_VERSIONS, SCHEMA_VERSION
 from .directory import atomic_directory
 from .result import Result
@@ -37,6 +39,8 @@ from .summary import Summary
 from .tiling import MAP, Tiling
 
 ANSWER, PIXELS, PICTURE, TIMINGS = "result.json", "image.npy", "image.png", "timings.json"
+ARRAYS = "perturbations.npz"
+"""The contents of the files that perturbations read, by digest: a result does not need the files again."""
 MODEL = "model.onnx"
 """The model, if it has no file of its own."""
 CHUNKS = re.compile(r"regions-\d{5,}\.npz")
@@ -69,6 +73,8 @@ def save(result: Result, directory: str | Path, *, force: bool = False) -> Path:
             tiling.write(folder)
             np.save(folder / PIXELS, question.perturbed.x0, allow_pickle=False)
             _picture(question.perturbed.x0).save(folder / PICTURE)
+            if question.arrays:
+                write_arrays(folder / ARRAYS, question.arrays)
             if question.model.content is not None:
                 (folder / MODEL).write_bytes(question.model.content)
             files = {name: _sha256(folder / name) for name in (MAP, PIXELS)}
@@ -102,7 +108,8 @@ def load(
         pixels, stored = read_pixels(folder / PIXELS), content["stored"]
         network = _read_model(content, pixels, folder, model)
         older = [OLDER] if content["schema_version"] < SCHEMA_VERSION else []
-        question = Question.restore(content, pixels, network, notes=older)
+        files = _read_files(content["domain"]["specs"], folder)
+        question = Question.restore(content, pixels, network, arrays=files, notes=older)
         if question.label != content["label"]:
             raise StoreError(f"{folder}: the label is {question.label} now and was {content['label']}; run again")
         tiling = restore(content, folder, question)
@@ -168,6 +175,12 @@ def read_pixels(path: Path) -> np.ndarray:
     except (OSError, ValueError, EOFError) as error:
         reason = " ".join(str(error).split())[:200]
         raise StoreError(f"{path}: is not an image of a result ({reason}); run the verification again") from None
+
+
+def _read_files(specs: list[str], folder: Path) -> dict[str, np.ndarray]:
+    """The contents of the files that specs name, by digest, which tells later whether they are damaged."""
+    digests = sorted({digest for spec in specs for digest in file_digests(str(spec))})
+    return read_arrays(folder / ARRAYS, digests) if digests else {}
 
 
 def read_checked(folder: Path) -> dict[str, Any]:
@@ -241,7 +254,7 @@ def check_directory(directory: str | Path, *, force: bool = False) -> Path:
             f"{directory}: is not a steadygaze result, so --force does not replace it; choose another --out"
         )
     for path in inside:
-        is_ours = path.name in (ANSWER, MAP, PIXELS, PICTURE, TIMINGS, MODEL) or path.suffix in FIGURES
+        is_ours = path.name in (ANSWER, MAP, PIXELS, PICTURE, TIMINGS, MODEL, ARRAYS) or path.suffix in FIGURES
         is_ours = is_ours or CHUNKS.fullmatch(path.name) is not None
         if not is_ours or path.is_symlink() or not path.is_file():
             raise StoreError(
@@ -269,7 +282,10 @@ def _name_of(spec: str) -> str:
 
     >>> _name_of("patch:x=12,y=12,w=4,h=4"), _name_of("brightness:-0.2..0.5")
     ('patch-x12-y12-w4-h4', 'brightness-m0.2-to-0.5')
+    >>> _name_of('blend:image="sky/clouds.png#0123456789abcdef"')
+    'blend-image"clouds#0123456789abcdef"'
     """
+    spec = without_names(spec, lambda name: Path(name).stem)
     return re.sub(r"-(?=\d)", "m", spec).replace("..", "-to-").replace("=", "").replace(":", "-").replace(",", "-")
 
 
