@@ -5,9 +5,9 @@ Theta is low + t·(high − low); the ends of the domain count as exact.
 
 A family's `change` is called with images of whole numbers (the numerators of the pixels, in pieces of 40 bits). It is
 affine in the image, so these calls determine it. If the results are whole numbers too, as for every family that adds
-whole multiples of pixels, float64 has rounded nothing and the forms are exact. The slope of a `Ramp` is, by definition, the
-array as stored. Other families are enclosed: `change` is assumed to be accurate to `ASSUMED` of its largest entry, enough
-for about thirty roundings.
+whole multiples of pixels, float64 has rounded nothing and the forms are exact. The slope of a `Ramp` is the array as
+stored, by definition. Other families are enclosed: `change` is assumed to be accurate to `ASSUMED` of its largest
+entry, enough for about thirty roundings.
 """
 
 from collections.abc import Callable, Iterator

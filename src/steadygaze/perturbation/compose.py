@@ -204,7 +204,8 @@ def _check_together(perturbations: tuple[Perturbation, ...]) -> None:
     if moving and reading:
         raise PerturbationError(
             f"{moving[0].spec} moves the image, and {reading[0].spec} depends on its pixels: together, they are "
-            "bilinear in theta, not piecewise affine; run them separately, or move with brightness, patch, or an added field"
+            "bilinear in theta, not piecewise affine; run them separately, or move with brightness, patch or an added "
+            "field"
         )
     for number, perturbation in enumerate(perturbations):
         if perturbation in perturbations[:number]:
