@@ -3,13 +3,14 @@
     python benchmarks/published.py FOLDER    # FOLDER holds model4a.onnx, model4a.npz and the same for model4b
 
 DeepCert publishes, for two CIFAR networks and 95 images, intervals of width 1/512 found by bisection. Each file of
-images holds `images` (n, 32, 32, 3) as bytes, their `label`, and the ends `lower` and `upper` of the interval. Asked here: the
-map over haze 0..1, whose nearest theta with another label is proved to lie between two numbers. The benchmark fails if
-one of them lies outside the published interval, beyond rounding, or if the label differs.
+images holds `images` (n, 32, 32, 3) as bytes, their `label`, and the ends `lower` and `upper` of the interval. Asked
+here: the map over haze 0..1, whose nearest theta with another label is proved to lie between two numbers. The
+benchmark fails if one of them lies outside the published interval, beyond rounding, or if the label differs.
 """
 
 import argparse
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -30,17 +31,19 @@ def measure(folder: Path, name: str) -> list[dict[str, Any]]:
     model, data = read_model(folder / f"{name}.onnx"), np.load(folder / f"{name}.npz")
     rows = []
     for number, image in enumerate(data["images"]):
+        start = time.process_time()
         seconds, result = clock(
             lambda pixels=image: steadygaze.verify(model, pixels, "haze", property="cr", method="map", threads=1)
         )
-        nearest = result.summary()["nearest"]["CR"]
+        cpu_seconds = time.process_time() - start
+        nearest = result.nearest["CR"]
         lower, upper = float(data["lower"][number]), float(data["upper"][number])
-        low, high = (None, None) if nearest is None else (nearest["low"], nearest["high"])
-        is_inside = low is not None and lower - BLUR <= low <= high <= upper + BLUR
+        low, high = float(nearest.low), float(nearest.high)
+        is_inside = lower - BLUR <= low <= high <= upper + BLUR
         rows.append({
             "model": name, "image": int(data["index"][number]), "lower": lower, "upper": upper, "low": low,
             "high": high, "is_inside": is_inside, "is_label": result.question.label == int(data["label"][number]),
-            "seconds": seconds,
+            "seconds": seconds, "cpu_seconds": cpu_seconds,
         })  # fmt: skip
     return rows
 
@@ -55,7 +58,7 @@ def main() -> None:
     table = []
     for name in MODELS:
         own = [row for row in rows if row["model"] == name]
-        widest = max(row["high"] - row["low"] for row in own if row["high"] is not None)
+        widest = max(row["high"] - row["low"] for row in own)
         table.append({
             "network": name, "images": str(len(own)), "inside": str(sum(row["is_inside"] for row in own)),
             "same label": str(sum(row["is_label"] for row in own)), "widest": f"{widest:.1e}",
@@ -63,10 +66,12 @@ def main() -> None:
         })  # fmt: skip
     print_table(table)
     total = sum(row["seconds"] for row in rows)
-    print(f"all: {total:.1f} s (at most {LIMIT_SECONDS:g} asked)")
+    busy = sum(row["cpu_seconds"] for row in rows)
+    print(f"all: {total:.1f} s, of which the processor worked {busy:.1f} s (at most {LIMIT_SECONDS:g} asked)")
     write_json(
         given.out, "Is the exact haze that changes a label in the published interval?", repetitions=1,
-        limit_seconds=LIMIT_SECONDS, total_seconds=total, rows=rows,
+        limit_seconds=LIMIT_SECONDS, total_seconds=total,
+        cpu_seconds=busy, rows=rows,
     )  # fmt: skip
     if not all(row["is_inside"] and row["is_label"] for row in rows):
         sys.exit("an exact theta lies outside the published interval, or a label differs")

@@ -154,7 +154,7 @@ class Question:
         """
         return tuple(perturbation.spec for perturbation in self.perturbed.perturbations)
 
-    @property
+    @cached_property
     def arrays(self) -> dict[str, np.ndarray]:
         """The contents of the files that the perturbations read, by digest."""
         return {digest: array for one in self.perturbed.perturbations for digest, array in one.arrays.items()}

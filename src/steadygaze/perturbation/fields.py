@@ -58,7 +58,7 @@ class Colour:
     @property
     def text(self) -> str:
         """The colour as in a spec."""
-        words = {(level,): word for word, level in WORDS.items()}
+        words: dict[tuple[float, ...], str] = {(level,): word for word, level in WORDS.items()}
         return words.get(self.levels) or "/".join(repr(level).removesuffix(".0") for level in self.levels)
 
     def fits(self, channels: int) -> bool:
@@ -162,7 +162,7 @@ class Layers(FileArray):
     """A picture with an alpha channel, (2 or 4, H, W) with numbers in [0, 1], alpha last."""
 
     expected = "a PNG with an alpha channel"
-    read = staticmethod(read_layers)
+    read = staticmethod(lambda name: read_layers(name))
 
     @classmethod
     def check(cls, values: FloatArray) -> None:
@@ -174,7 +174,7 @@ class Numbers(FileArray):
     """An array of finite numbers, of one to three axes."""
 
     expected = "an NPY file of finite numbers"
-    read = staticmethod(read_numbers)
+    read = staticmethod(lambda name: read_numbers(name))
 
 
 def _check_layers(values: FloatArray, axes: str, least: int) -> None:

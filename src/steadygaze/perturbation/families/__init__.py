@@ -71,7 +71,7 @@ occlude, overlay, patch, saturation, shadow, sharpen, translate, for example bri
     _require_settings(text, family, values)
     given_range = _read_range(text, ends) if ends is not None else None
     try:
-        return family(**values, range=given_range)  # type: ignore[arg-type]
+        return family(**values, range=given_range)
     except PerturbationError as error:
         _refuse(text, str(error).removeprefix(f"{family.keyword}: "))
 
