@@ -84,7 +84,7 @@ class FileArray(ABC):
 
     @staticmethod
     @abstractmethod
-    def read(name: str) -> FloatArray:
+    def read(path: str) -> FloatArray:
         """Return the numbers of a file; raises ImageError."""
 
     @classmethod
@@ -150,7 +150,7 @@ class Picture(FileArray):
     """An image (1 or 3, H, W) with pixels in [0, 1]."""
 
     expected = "a PNG, JPEG or NPY image"
-    read = staticmethod(lambda name: read_image(name).pixels)
+    read = staticmethod(lambda path: read_image(path).pixels)
 
     @classmethod
     def check(cls, values: FloatArray) -> None:
@@ -162,7 +162,7 @@ class Layers(FileArray):
     """A picture with an alpha channel, (2 or 4, H, W) with numbers in [0, 1], alpha last."""
 
     expected = "a PNG with an alpha channel"
-    read = staticmethod(lambda name: read_layers(name))
+    read = staticmethod(read_layers)
 
     @classmethod
     def check(cls, values: FloatArray) -> None:
@@ -174,7 +174,7 @@ class Numbers(FileArray):
     """An array of finite numbers, of one to three axes."""
 
     expected = "an NPY file of finite numbers"
-    read = staticmethod(lambda name: read_numbers(name))
+    read = staticmethod(read_numbers)
 
 
 def _check_layers(values: FloatArray, axes: str, least: int) -> None:
