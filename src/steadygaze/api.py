@@ -168,7 +168,7 @@ def verify(
     output: str | None = None,
     names: Sequence[str] | None = None,
 ) -> Result:
-    """Prove where the label and the attention of an image are kept under one to four perturbations at once.
+    """Prove where the label and the attention of an image are kept under one or more perturbations at once.
 
     * model: an .onnx file, the name of a bundled network ("M-FNN-100"), a `torch.nn.Module` in eval mode, or a `Model`.
     * image: a PNG, JPEG or NPY file, "mnist:69990", or an array or `torch.Tensor` (C, H, W) or (H, W), uint8 or float

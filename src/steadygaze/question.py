@@ -31,7 +31,7 @@ from .network.doubts import count_kinks
 from .network.graph import Graph, lazy_chain
 from .network.model import Agreement, Model, check_agreement
 from .network.replay import coarse_notes
-from .perturbation import Perturbation, Perturbed, compose, parse_spec
+from .perturbation import Perturbation, Perturbed, compose, parse_spec, without_names
 from .question_facts import DomainFacts, ImageFacts, ModelFacts, QuestionFacts
 from .threshold import Threshold
 from .unperturbed import Unperturbed
@@ -55,8 +55,16 @@ class Question:
 
     @cached_property
     def specs(self) -> tuple[str, ...]:
-        """The perturbations as canonical texts: equal ones span the same domain."""
+        """The perturbations as canonical texts: equal ones span the same domain.
+
+        Files count with name and content; `perturbation.without_names` leaves the names out.
+        """
         return tuple(perturbation.spec for perturbation in self.perturbed.perturbations)
+
+    @cached_property
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The contents of the files that the perturbations read, by digest."""
+        return {digest: array for one in self.perturbed.perturbations for digest, array in one.arrays.items()}
 
     def describe(self) -> QuestionFacts:
         """The question as plain data."""
@@ -126,11 +134,12 @@ class Question:
         *,
         mask: np.ndarray | None = None,
         arrays: Mapping[str, np.ndarray] | None = None,
+        files: Mapping[str, np.ndarray] | None = None,
         notes: Sequence[str] = (),
     ) -> "Question":
         """Restore a question from the content of a `result.json`, its pixels, mask and model; `notes` are added.
 
-        arrays: those of the explanation method.
+        arrays: those of the explanation method. files: contents of the files that perturbations read, by digest.
         """
         stored, attention = content["stored"], content["attention"]
         classes = None if attention["classes"] == "all" else tuple(int(number) for number in attention["classes"])
@@ -139,7 +148,7 @@ class Question:
             raise ValueError(f"{len(names)} class names and classes {classes} for {model.classes} logits")
         return cls(
             model=model,
-            perturbed=compose([parse_spec(str(spec)) for spec in content["domain"]["specs"]], pixels),
+            perturbed=compose([parse_spec(str(spec), files) for spec in content["domain"]["specs"]], pixels),
             attention=restored_attention(attention, classes, mask, arrays or {}),
             property=Property(content["property"]),
             threshold=Threshold.restore(stored["delta"]),
@@ -157,7 +166,7 @@ class Question:
         same = {
             "the model": asked.model.sha256 == content["model"]["sha256"] and is_prepared,
             "the image": np.array_equal(pixels, self.perturbed.x0),
-            "the perturbations": to_builtins(asked.domain) == content["domain"],
+            "the perturbations": _without_names(to_builtins(asked.domain)) == _without_names(content["domain"]),
             "the property": self.property.value == content["property"],
         }
         different = [name for name, is_same in same.items() if not is_same]
@@ -380,6 +389,13 @@ def _require_attention(question: Question) -> None:
             f"{question.image_name}: the maps of the unperturbed image have no mass on the mask, so no share of it can "
             f"be kept; give an absolute {question.attention.measure.option}, or another mask"
         )
+
+
+def _without_names(domain: Mapping[str, Any]) -> dict[str, Any]:
+    """A domain whose files count by content: the same file may have moved."""
+    return {"specs": [without_names(str(spec)) for spec in domain["specs"]]} | {
+        key: domain[key] for key in ("low", "high")
+    }
 
 
 def _class_names(names: Sequence[str] | None, count: int) -> tuple[str, ...]:

@@ -13,13 +13,13 @@ from ..attention.options import AttentionOptions
 from ..errors import ModelError
 from ..network.graph import Graph
 from ..perturbation import Perturbed
-from ..tolerances import SMALLEST_WEIGHT, UNIT, gamma
+from ..tolerances import MAX_MAP_PARAMETERS, SMALLEST_WEIGHT, UNIT, gamma
 from .decisions import OPEN, near_kinks
 from .expected import Ends, MovedAlong
 from .forms import Forms, pixels
 from .intervals import difference, product
 from .norms import DEEP
-from .passes import Passed, Readout, decide_layers, forward, gradients
+from .passes import Passed, Readout, decide_layers, forward, gradients, reaches
 
 ORIGINAL_ROOM = 64  # generators of every layer at the unperturbed image of a deep network
 CACHED = 1 << 20  # most numbers in the arrays of one batch of boxes: eight megabytes
@@ -118,7 +118,29 @@ class Bounder:
             chosen = np.arange(len(low)) if attention is None else np.flatnonzero(attention)
             if len(chosen):
                 inconsistency[chosen] = self.inconsistency_bounds(passed.take(chosen), cell, low[chosen], high[chosen])
-            return Enclosures(self.margin_bounds(passed), inconsistency, passed.unstable, passed.pull)
+            return Enclosures(self.margin_bounds(passed), inconsistency, passed.unstable, self._pull(passed))
+
+    def _pull(self, passed: Passed) -> np.ndarray:
+        """How much each parameter (B, d) moves what is open: with many parameters, counted in units of the logits.
+
+        Up to three parameters, neurons of unknown sign alone decide: exact regions follow. With more, boxes are halved
+        until bounds decide them. So the affine part of every lead of unknown sign counts, and a neuron as much as it
+        can move the leads. A parameter that moves none of them is never split.
+        """
+        d = self.perturbed.domain.dimension
+        if d <= MAX_MAP_PARAMETERS:
+            return passed.pull
+        least, most = self.margins.bounds(passed.last)
+        # Logits that another one surely exceeds do not decide the margin.
+        is_open = (least <= 0.0) & (most >= 0.0) & (least <= most.min(axis=1, initial=np.inf, keepdims=True))
+        return np.nan_to_num(passed.pull + np.einsum("bkr,br->bk", self.margins.moves(passed.last, d), is_open))
+
+    @cached_property
+    def _counts(self) -> list[np.ndarray] | None:
+        """How much the neurons of every layer count in the pull."""
+        if self.perturbed.domain.dimension <= MAX_MAP_PARAMETERS:
+            return None
+        return reaches(self.segments, np.concatenate([self.margins.row, self.aims.row]))
 
     def bound_hulls(self, cell: int, vertices: np.ndarray, around: float, *, asks_attention: bool) -> Hulls:
         """Bound the hulls of vertices (B, V, d) in t, all in one knot cell; shorter lists repeat a vertex.
@@ -153,7 +175,7 @@ class Bounder:
     def pass_forward(self, cell: int, low: np.ndarray, high: np.ndarray) -> Passed:
         """Enclosures of every neuron on the boxes."""
         image = self.image(cell, low, high)
-        return forward(self.segments, self.layers, image, self.perturbed.domain.dimension, self.room)
+        return forward(self.segments, self.layers, image, self.perturbed.domain.dimension, self.room, self._counts)
 
     @property
     def is_deep(self) -> bool:

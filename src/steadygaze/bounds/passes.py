@@ -63,6 +63,12 @@ class Readout:
         is_known = np.isfinite(centre) & np.isfinite(reach)
         return np.where(is_known, low, -np.inf), np.where(is_known, high, np.inf)
 
+    def moves(self, forms: Forms, parameters: int) -> np.ndarray:
+        """How much each parameter moves the functions in their affine part, (B, parameters, R); no bound."""
+        boxes = len(forms.forms)
+        own = np.ascontiguousarray(forms.forms[:, 1 : 1 + parameters]).reshape(boxes * parameters, -1)
+        return np.abs(own @ self.row.T).reshape(boxes, parameters, -1)
+
     def at_corners(self, forms: Forms, corners: Corners) -> tuple[np.ndarray, np.ndarray]:
         """Values (B, V, R) at the corners of affine functions close to the given ones on the polytopes.
 
@@ -108,11 +114,13 @@ class Passed:
 
 
 def decide_layers(
-    segments: Segments, layers: Sequence[Layer], image: Forms, parameters: int = 0, room: int = 0
-) -> Iterator[Decided]:
+    segments: Segments, layers: Sequence[Layer], image: Forms, parameters: int = 0, room: int = 0,
+    weights: Sequence[np.ndarray] | None = None,
+) -> Iterator[Decided]:  # fmt: skip
     """Carry values through the classifier, layer by layer.
 
-    The first `parameters` coordinates of the forms are those of theta; every layer may add `room` generators.
+    The first `parameters` coordinates of the forms are those of theta; every layer may add `room` generators. `weights`
+    (n,) of every layer say how much its neurons count in the pull.
     """
     values, own = image, room
     for number, (steps, layer) in enumerate(zip(segments[:-1], layers, strict=True)):
@@ -120,7 +128,7 @@ def decide_layers(
             values = through(values, step)
         if room and image.norms is not None:
             own = _affordable_room(segments[number:], values, room)
-        found = decide(layer, values, parameters, own)
+        found = decide(layer, values, parameters, own, None if weights is None else weights[number])
         values = found.output
         yield found
 
@@ -132,11 +140,30 @@ def _affordable_room(segments: Segments, values: Forms, room: int) -> int:
     return max(0, min(room, NUMBERS // (boxes * widest) - rows))
 
 
-def forward(segments: Segments, layers: Sequence[Layer], image: Forms, parameters: int = 0, room: int = 0) -> Passed:
+def reaches(segments: Segments, rows: np.ndarray) -> list[np.ndarray]:
+    """How much the outputs of each layer (n,) can move functions of the last hidden values with these rows (R, n).
+
+    The rows count together, and every neuron above as active: an estimate, for hints.
+    """
+    reach = np.abs(rows).sum(axis=0)
+    found = [reach]
+    for steps in reversed(segments[1:-1]):
+        row = reach[None]
+        for step in reversed(steps):
+            row = step.backward_abs(row)
+        reach = row[0]
+        found.append(reach)
+    return found[::-1]
+
+
+def forward(
+    segments: Segments, layers: Sequence[Layer], image: Forms, parameters: int = 0, room: int = 0,
+    weights: Sequence[np.ndarray] | None = None,
+) -> Passed:  # fmt: skip
     """Carry values through the classifier up to its last hidden layer; see `decide_layers`."""
     bits, last = [], image
     unstable, pull = np.zeros(len(image.forms), dtype=np.int64), np.zeros((len(image.forms), parameters))
-    for layer, found in zip(layers, decide_layers(segments, layers, image, parameters, room), strict=True):
+    for layer, found in zip(layers, decide_layers(segments, layers, image, parameters, room, weights), strict=True):
         bits.append(found.bits)
         unstable += found.unstable
         pull += found.pull

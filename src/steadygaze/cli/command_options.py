@@ -162,8 +162,9 @@ ImageOption = Annotated[str, option(
 )]  # fmt: skip
 PerturbOption = Annotated[list[str], option(
     "--perturb SPEC",
-    "A perturbation: brightness, brightness:-0.2..0.5, darkness:0..0.3, patch:x=12,y=12,w=4,h=4, translate:dy=1 or "
-    "translate:dx=3:0..1.5. Repeat the option to combine up to four (a map allows up to three).", QUESTION,
+    "A perturbation: brightness:-0.2..0.5, contrast, haze, patch:x=12,y=12,w=4,h=4, blur:sigma=1.5, "
+    "translate:dx=3:0..1.5 and others (see the guide). Repeat the option to combine several (a map allows up to three, "
+    "a search four).", QUESTION,
 )]  # fmt: skip
 PropertyOption = Annotated[str, option(
     "--property cr|ar|both",
@@ -225,7 +226,7 @@ RequireOption = Annotated[Requirement | None, option(
 MethodOption = Annotated[str, option(
     "--method auto|map|refine|bfs|gbs|boundary",
     "Two methods cover the whole domain: map finds all regions and their shares for every δ; refine decides boxes by "
-    "bounds first, and region by region if bounds do not suffice (for large networks and four perturbations). Three "
+    "bounds first, and region by region if bounds do not suffice (for large networks and many perturbations). Three "
     "visit region by region: all of them (bfs), those on a line from zero and near the boundary, as in the paper "
     "(gbs), or those along the boundary alone (boundary). gbs and boundary find violations but visit part of the "
     "domain, so they rarely prove robustness.", METHOD, read=one_of(*METHODS),

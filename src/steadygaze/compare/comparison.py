@@ -15,6 +15,7 @@ from msgspec import to_builtins
 from ..attention.asking import AttentionFacts, GivenThresholds
 from ..errors import OptionError
 from ..labels import Label, Property
+from ..perturbation import without_names
 from ..question import Question
 from ..results.result import Result
 from ..results.summary import NearestFacts, kinks_text
@@ -140,8 +141,8 @@ def find_differences(results: Sequence[Result]) -> tuple[str, ...]:
 
 
 def specs(result: Result) -> tuple[str, ...]:
-    """The perturbations of a result, as canonical texts: equal ones span the same domain."""
-    return result.question.specs
+    """The perturbations of a result, as texts: equal ones span the same domain; files count by content."""
+    return tuple(without_names(spec) for spec in result.question.specs)
 
 
 def name_results(results: Sequence[Result], differs: Sequence[str]) -> tuple[str, ...]:
@@ -160,7 +161,7 @@ def describe(result: Result, kind: str) -> str:
     """One part of the question of a result, in words."""
     question = result.question
     if kind == "perturbation":
-        return " + ".join(specs(result))
+        return " + ".join(question.specs)
     if kind == "attention":
         return question.describe().attention.text()
     text = {"network": question.model_name, "image": question.image_name, "delta": threshold_name(result)}[kind]

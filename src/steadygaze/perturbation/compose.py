@@ -16,9 +16,6 @@ from numpy.typing import ArrayLike
 from ..errors import ImageError, PerturbationError
 from .base import FloatArray, Perturbation
 
-MOST_PARAMETERS = 4
-"""The most parameters at once; an engine may support fewer."""
-
 
 @dataclass(frozen=True, eq=False)
 class Domain:
@@ -162,7 +159,7 @@ class Perturbed:
 
 
 def compose(perturbations: Sequence[Perturbation], image: ArrayLike) -> Perturbed:
-    """Add up to four perturbations of an image (C, H, W) with pixels in [0, 1].
+    """Add up perturbations of an image (C, H, W) with pixels in [0, 1].
 
     Raises PerturbationError for a sum that is not piecewise affine, or a perturbation that does not fit the image.
 
@@ -190,7 +187,7 @@ def compose(perturbations: Sequence[Perturbation], image: ArrayLike) -> Perturbe
 
 def _check_together(perturbations: tuple[Perturbation, ...]) -> None:
     if not perturbations:
-        raise PerturbationError("no perturbation given; give one to four, for example brightness or translate:dy=1")
+        raise PerturbationError("no perturbation given; give one or more, for example brightness or translate:dy=1")
     for perturbation in perturbations:
         if not isinstance(perturbation, Perturbation):
             raise PerturbationError(
@@ -202,13 +199,17 @@ def _check_together(perturbations: tuple[Perturbation, ...]) -> None:
             f"{written}: the images of two translations at once are bilinear in theta, not piecewise affine; give one "
             "translation, and run the other one separately"
         )
+    moving = [one for one in perturbations if one.moves]
+    reading = [one for one in perturbations if one.reads_image]
+    if moving and reading:
+        raise PerturbationError(
+            f"{moving[0].spec} moves the image, and {reading[0].spec} depends on its pixels: together, they are "
+            "bilinear in theta, not piecewise affine; run them separately, or move with brightness, patch or an added "
+            "field"
+        )
     for number, perturbation in enumerate(perturbations):
         if perturbation in perturbations[:number]:
             raise PerturbationError(f"{perturbation.spec} is given twice; give each perturbation once")
-    if len(perturbations) > MOST_PARAMETERS:
-        raise PerturbationError(
-            f"{len(perturbations)} perturbations ({written}); expected at most four: leave some out"
-        )
 
 
 def _checked_image(image: ArrayLike) -> FloatArray:

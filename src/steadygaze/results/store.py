@@ -1,9 +1,9 @@
 """Results on disk: writes a result to a directory and reads the same result back, ready for another δ.
 
 `result.json` holds the answer and the data to rebuild the question, `regions.npz` the map, `image.npy` the pixels
-(`image.png` for people), `timings.json` the data that differ from run to run. A model file is not copied: its place and
-hash are stored. A torch module has no file, so `model.onnx` holds it as exported. Files are never trusted: damaged,
-foreign and other versions are refused.
+(`image.png` for people), `perturbations.npz` the arrays of files that perturbations read, `timings.json` the data that
+differ from run to run. A model file is not copied: its place and hash are stored. A torch module has no file, so
+`model.onnx` holds it as exported. Files are never trusted: damaged, foreign and other versions are refused.
 """
 
 import hashlib
@@ -28,8 +28,10 @@ from ..errors import SteadygazeError, StoreError
 from ..images import MAX_PIXELS, fit_image
 from ..network.model import Agreement, Model, model_from_bytes, read_model
 from ..network.onnx_file import read_bytes
+from ..perturbation import file_digests, without_names
 from ..question import Question
 from ..regions.check import CheckedMap
+from .array_file import read_arrays, write_arrays
 from .arrays import OLDER, READ_VERSIONS, SCHEMA_VERSION
 from .directory import atomic_directory
 from .result import Result
@@ -41,6 +43,8 @@ MASK = "mask.npy"
 """The weights of the mask, if there is one."""
 NOISES = "noises.npy"
 """The noises of the explanation method, if it has any."""
+ARRAYS = "perturbations.npz"
+"""The contents of the files that perturbations read, by digest: a result does not need the files again."""
 MODEL = "model.onnx"
 """The model, if it has no file of its own."""
 CHUNKS = re.compile(r"regions-\d{5,}\.npz")
@@ -73,6 +77,8 @@ def save(result: Result, directory: str | Path, *, force: bool = False) -> Path:
             tiling.write(folder)
             np.save(folder / PIXELS, question.perturbed.x0, allow_pickle=False)
             _picture(question.perturbed.x0).save(folder / PICTURE)
+            if question.arrays:
+                write_arrays(folder / ARRAYS, question.arrays)
             if question.model.content is not None:
                 (folder / MODEL).write_bytes(question.model.content)
             mask = question.attention.mask
@@ -114,7 +120,8 @@ def load(
         has_mask = content["attention"].get("mask") is not None
         mask = read_pixels(folder / MASK, 2) if has_mask else None
         arrays = {"noises": read_pixels(folder / NOISES, 4)} if NOISES in _hashed_files(content) else {}
-        question = Question.restore(content, pixels, network, mask=mask, arrays=arrays, notes=older)
+        files = _read_files(content["domain"]["specs"], folder)
+        question = Question.restore(content, pixels, network, mask=mask, arrays=arrays, files=files, notes=older)
         if question.label != content["label"]:
             raise StoreError(f"{folder}: the label is {question.label} now and was {content['label']}; run again")
         tiling = restore(content, folder, question)
@@ -180,6 +187,12 @@ def read_pixels(path: Path, dimension: int = 3) -> np.ndarray:
     except (OSError, ValueError, EOFError) as error:
         reason = " ".join(str(error).split())[:200]
         raise StoreError(f"{path}: is not an image of a result ({reason}); run the verification again") from None
+
+
+def _read_files(specs: list[str], folder: Path) -> dict[str, np.ndarray]:
+    """The contents of the files that specs name, by digest, which tells later whether they are damaged."""
+    digests = sorted({digest for spec in specs for digest in file_digests(str(spec))})
+    return read_arrays(folder / ARRAYS, digests) if digests else {}
 
 
 def read_checked(folder: Path) -> dict[str, Any]:
@@ -261,7 +274,8 @@ def check_directory(directory: str | Path, *, force: bool = False) -> Path:
             f"{directory}: is not a steadygaze result, so --force does not replace it; choose another --out"
         )
     for path in inside:
-        is_ours = path.name in (ANSWER, MAP, PIXELS, MASK, NOISES, PICTURE, TIMINGS, MODEL) or path.suffix in FIGURES
+        own = (ANSWER, MAP, PIXELS, MASK, NOISES, PICTURE, TIMINGS, MODEL, ARRAYS)
+        is_ours = path.name in own or path.suffix in FIGURES
         is_ours = is_ours or CHUNKS.fullmatch(path.name) is not None
         if not is_ours or path.is_symlink() or not path.is_file():
             raise StoreError(
@@ -289,7 +303,10 @@ def _name_of(spec: str) -> str:
 
     >>> _name_of("patch:x=12,y=12,w=4,h=4"), _name_of("brightness:-0.2..0.5")
     ('patch-x12-y12-w4-h4', 'brightness-m0.2-to-0.5')
+    >>> _name_of('blend:image="sky/clouds.png#0123456789abcdef"')
+    'blend-image"clouds#0123456789abcdef"'
     """
+    spec = without_names(spec, lambda name: Path(name).stem)
     return re.sub(r"-(?=\d)", "m", spec).replace("..", "-to-").replace("=", "").replace(":", "-").replace(",", "-")
 
 

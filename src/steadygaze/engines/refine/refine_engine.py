@@ -220,7 +220,7 @@ class _Run:
         self._count_decided(found.volumes[~is_open])
         self.is_violated |= bool(self.question.is_violated(found.margin, found.inconsistency).any())
         regions = plan.expected_regions(bounded.unstable, found.volumes)
-        is_aside = is_open & ((regions <= plan.max_exact_regions) | found.is_smallest(self.dimension))
+        is_aside = is_open & ((regions <= plan.max_exact_regions) | bounded.is_smallest)
         if plan.max_exact_regions > 0.0:
             self.pending.append((found.take(is_aside), regions[is_aside]))
             self.rest.append(found.take(~is_open))
