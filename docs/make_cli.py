@@ -108,8 +108,8 @@ UNKNOWN_TO_SEARCHES = ("nearest", "ar_at_delta", "at_threshold", "tiling_error")
 """Keys that are null for a search."""
 
 COMMON_KEYS = (
-    "schema_version", "method", "kind", "verdict", "property", "label", "label_name", "delta", "domain", "model",
-    "image", "regions", "sliver_share",
+    "schema_version", "method", "kind", "verdict", "property", "label", "label_name", "delta", "attention", "domain",
+    "model", "image", "regions", "sliver_share",
 )  # fmt: skip
 
 BOUNDARY_KEYS = {

@@ -5,7 +5,7 @@ import pytest
 
 import steadygaze
 from steadygaze.labels import Kept
-from steadygaze.report.page import thresholds
+from steadygaze.report import thresholds
 from steadygaze.report.thresholds import make_delta_curve, make_thresholds
 from steadygaze.results.result import Result
 

@@ -43,7 +43,7 @@ class Mask:
 
         >>> image = np.zeros((1, 3, 4))
         >>> image[0, 1, 0] = 0.5
-        >>> Mask.of("auto:bright=0.2,grow=1", image).weights.sum()
+        >>> float(Mask.of("auto:bright=0.2,grow=1", image).weights.sum())
         6.0
         """
         if isinstance(given, np.ndarray):
