@@ -57,7 +57,7 @@ JSON_KEYS = {
     "tiling_error": "how far the areas of all regions are from the whole domain",
     "sliver_share": "upper bound of the share of the domain on kinks (borders between regions), where the attention is "
     "undecided; `area` and `ar_at_delta` count it as undecided",
-    "ties": "only maps of networks with maxima over windows have this key: under `share`, `[low, high]` of the share "
+    "ties": "only networks with maxima over windows have this key: under `share`, `[low, high]` of the share "
     "of the domain whose attention depends on the rule that the first of equal entries wins",
     "strayed": "not for the distance: the nearest known `theta` that loses the attention, what is `left` there in "
     "words, the `loss` there and before, and where the attention is instead (`place`; `pixels` as row and column); "
