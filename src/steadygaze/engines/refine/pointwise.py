@@ -26,8 +26,8 @@ Segments = tuple[Segment, ...]
 
 NUMBERS = 1 << 19  # numbers of one batch in the widest layer: 4 MiB, and moderate for all layers of a deep network
 LARGEST_BATCH = 64  # thetas in one batch
-# The error of a pixel relative to its terms: a sum of at most four changes, each made by up to five operations.
-PIXEL_SHARE = 64.0 * UNIT
+# The error of a pixel relative to its terms, for each of at least four changes that are added: up to five operations.
+CHANGE_SHARE = 16.0 * UNIT
 MOST_DOUBTS = 0.005  # above this share of neurons of uncertain sign, random signs replace worst cases
 MOST_MAP_ERROR = 1e-3  # the same for the worst case of the inconsistency, relative to the size of the original maps
 PROBES = 8  # error vectors with random signs that pass through the network instead of worst cases
@@ -376,7 +376,7 @@ def _carried_back(passes: PointPasses, trace: Trace, is_expected: bool, *, are_s
         # Errors of the gradients, of the pixels, and of the product.
         factor = np.repeat(np.abs(trace.pixels - baseline), classes, axis=0)
         factor = np.full_like(factor, passes.question.attention.largest_factor) if is_expected else factor
-        pixels = PIXEL_SHARE * passes.perturbed.magnitudes + 4.0 * UNIT * (factor + abs(baseline))
+        pixels = _sum_errors(passes) + 4.0 * UNIT * (factor + abs(baseline))
         errors = np.abs(errors) * factor + np.abs(rows) * pixels
     return errors.reshape(batch, classes, *passes.perturbed.x0.shape)
 
@@ -408,7 +408,7 @@ def _pixel_errors(passes: PointPasses, theta: np.ndarray) -> np.ndarray:
     """Errors (pixels,) of an image: zero if the clip decides, or no perturbation changes the pixel."""
     image, slope = passes.unclipped(theta)
     is_moved = (slope != 0.0).any(axis=0) | (passes.perturbed.cell_of(theta).offset.ravel() != 0.0)
-    error = PIXEL_SHARE * passes.perturbed.magnitudes
+    error = _sum_errors(passes)
     is_clipped = (image < -error) | (image > 1.0 + error)
     return np.where(is_moved & ~is_clipped, error, 0.0)
 
@@ -421,3 +421,8 @@ def _share(terms: int) -> float:
 def _against(rows: np.ndarray, errors: np.ndarray) -> np.ndarray:
     """|rows| (B, R, n) times errors (B, n): (B, R)."""
     return np.einsum("brn,bn->br", np.abs(rows), errors)
+
+
+def _sum_errors(passes: PointPasses) -> np.ndarray:
+    """Bounds (pixels,) of the rounding errors of all pixels at any theta, before the clip."""
+    return CHANGE_SHARE * max(4, passes.perturbed.domain.dimension) * passes.perturbed.magnitudes
