@@ -34,7 +34,7 @@ def run_search(question: Question, method: str, *, timeout: float | None = None)
     """One search of the package, which no refinement confirms: gbs with the paper's w^δ, boundary without any."""
     options = RunOptions(w_delta=W_DELTA if method == "gbs" else None)
     spent, tiling = clock(lambda: search(question, method, Budget(Limits(timeout_seconds=timeout)), options))
-    return Result(question, tiling, question.delta, question.agreement, seconds={"total": spent})
+    return Result(question, tiling, question.threshold, question.agreement, seconds={"total": spent})
 
 
 class OneNetwork:

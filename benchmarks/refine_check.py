@@ -27,7 +27,7 @@ def sampled(result: Result, count: int) -> Sampled:
 
     The attention of a tenth of them is compared too, where it was asked for: it takes ten times as long.
     """
-    delta = result.delta.value(result.question.map_size)
+    delta = result.question.limit(result.threshold)
     inconsistencies = count // 10 if result.is_measured else 0
     counts = count, inconsistencies, count // 10
     return sample_contradictions(result.question, result.tiling.boxes, result.tiling.answers, delta, *counts)
@@ -79,7 +79,9 @@ def restricted_problem(question: Question, window: np.ndarray) -> Question:
         replace(perturbation, range=(float(low), float(high)))
         for perturbation, low, high in zip(question.perturbed.perturbations, *ends, strict=True)
     ]
-    return make_question(question.model, question.perturbed.x0, perturbations, property="cr", delta=str(question.delta))
+    return make_question(
+        question.model, question.perturbed.x0, perturbations, property="cr", delta=str(question.threshold)
+    )
 
 
 def kept_inside(result: Result, window: np.ndarray) -> tuple[float, float]:

@@ -41,21 +41,34 @@ JSON_KEYS = {
     "nearest": "for `CR` and `AR`: the violation nearest to zero, each axis divided by its width. No violation is "
     "nearer than `low` (for AR: except on kinks); `theta`, at distance `high`, violates. `null` stands for infinity, "
     "or for no violation",
-    "delta": "the threshold as given (`text`) and absolute (`value`), and the size of the original maps (`map_size`)",
+    "delta": "the threshold as given (`text`), the largest loss that it allows (`value`, the absolute δ for the "
+    "distance), and what relative thresholds are shares of (`map_size`; for the distance, the size of the original "
+    "maps)",
     "ar_at_delta": "`[low, high]` of AR at 10, 25, 50 and 100 % of that size; `all` is a threshold at which the whole "
     "domain is AR, kinks aside, rounded up",
+    "at_threshold": "for every property of attention: `[low, high]` of AR at some thresholds, as texts; `all` is a "
+    "threshold at which the whole domain is AR, kinks aside, `null` if there is none. For the distance the same as "
+    "`ar_at_delta`, which is `null` for other properties",
+    "zero_attention_share": "not for the distance: `[low, high]` of the share of the domain whose maps are zero "
+    "everywhere; they have no attention, and count as IR",
     "sets": "number of regions in CR, MR, CB (both occur in the region) and AR, IR, AB; for a search, `null` for a "
     "property that was not asked for",
     "undecided": "number of regions with an undecided `classification` or `attention`; `null` as in `sets`",
     "tiling_error": "how far the areas of all regions are from the whole domain",
     "sliver_share": "upper bound of the share of the domain on kinks (borders between regions), where the attention is "
     "undecided; `area` and `ar_at_delta` count it as undecided",
-    "ties": "only maps of networks with maxima over windows have this key: under `share`, `[low, high]` of the share "
+    "ties": "only networks with maxima over windows have this key: under `share`, `[low, high]` of the share "
     "of the domain whose attention depends on the rule that the first of equal entries wins",
+    "strayed": "not for the distance: the nearest known `theta` that loses the attention, what is `left` there in "
+    "words, the `loss` there and before, and where the attention is instead (`place`; `pixels` as row and column); "
+    "`null` if none is known",
     "guarantee": "the guarantee of the answer, in words",
     "complete, stopped": "whether the whole domain was mapped, and the reason for an early end",
     "domain": "names, ends and specs of the axes",
-    "model, image, attention": "the model, the image, and the options of the attention",
+    "model, image": "the model and the image",
+    "attention": "what is asked of attention: `property`, `explain` (the method that makes the maps), `threshold` as a "
+    "text (`null` for pointing), `mask` (`text` and `sha256`, or `null`), `classes`, `filter`; `distance` for the "
+    "distance alone",
     "notes": "sentences for the reader of the answer",
     "witnesses": "a theta for each kind of violation, replayed through the model file",
     "seconds": (
@@ -91,12 +104,12 @@ SEARCH_KEYS = {
 }
 """Keys that are null for every other method."""
 
-UNKNOWN_TO_SEARCHES = ("nearest", "ar_at_delta", "tiling_error")
+UNKNOWN_TO_SEARCHES = ("nearest", "ar_at_delta", "at_threshold", "tiling_error")
 """Keys that are null for a search."""
 
 COMMON_KEYS = (
-    "schema_version", "method", "kind", "verdict", "property", "label", "label_name", "delta", "domain", "model",
-    "image", "regions", "sliver_share",
+    "schema_version", "method", "kind", "verdict", "property", "label", "label_name", "delta", "attention", "domain",
+    "model", "image", "regions", "sliver_share",
 )  # fmt: skip
 
 BOUNDARY_KEYS = {

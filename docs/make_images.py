@@ -6,6 +6,7 @@ wide for the README, 1,000 for the examples of `figure`.
 
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from PIL import Image
 
@@ -21,8 +22,16 @@ PICTURES = {
 }
 """Name of the picture: model, image and perturbations, everything else as by default."""
 
-KINDS = ("path", "strip", "boundary", "columns", "tiling", "visited")
+KINDS = ("path", "strip", "boundary", "curve", "columns", "tiling", "visited")
 """Figures of which the documentation shows an example; that of map is in the README."""
+
+ASKED: dict[str, dict[str, Any]] = {
+    "object": {"tau": "0.5", "mask": "auto:bright=0.2,grow=1"},
+    "pointing": {"mask": "auto:bright=0.2,grow=1"},
+    "alike": {"gamma": 0.9},
+    "topk": {"top": "50:0.8"},
+}
+"""Properties of attention with their options: the page on attention shows a map of each."""
 
 PATCH = "patch:x=10,y=10,w=8,h=8"
 
@@ -36,6 +45,11 @@ def make_images(folder: Path) -> list[Path]:
             (drawn,) = verify(model, image, perturbations).plot(Path(scratch) / name)
             made.append(folder / f"{name}.png")
             _shrink(drawn, made[-1], WIDTH)
+        for name, options in ASKED.items():
+            specs = ["brightness:-0.2..0.5", "translate:dx=2:0..1.5"]
+            (drawn,) = verify("M-FNN-100", "mnist:69990", specs, attention=name, **options).plot(Path(scratch) / name)
+            made.append(folder / f"attention-{name}.png")
+            _shrink(drawn, made[-1], EXAMPLE_WIDTH)
         for kind in KINDS:
             (drawn,) = draw(kind, _example(kind), Path(scratch) / f"figure-{kind}")
             made.append(folder / f"figure-{kind}.png")
@@ -48,6 +62,8 @@ def _example(kind: str) -> list[Drawn]:
     if kind == "visited":
         specs = ["translate:dx=2:0..0.5", "brightness:0..0.05"]
         return [search("M-FNN-100", "mnist:69992", specs, method="gbs", delta=3.0)]
+    if kind == "curve":
+        return [verify("M-FNN-100", "mnist:69990", ["brightness:0..0.5", PATCH], attention="object", **ASKED["object"])]
     if kind != "columns":
         return [verify("M-FNN-100", "mnist:69995", ["brightness:-0.5..0.5", PATCH])]
     return [

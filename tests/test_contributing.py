@@ -78,7 +78,7 @@ for model in ("M-FNN-100", "M-CNN-S"):
         result.save(folder)
         loaded = load(folder)
         assert loaded.question.attention.method.name == "contrast"
-        assert loaded.summary()["attention"]["method"] == "contrast"
+        assert loaded.summary()["attention"]["explain"] == "contrast"
         loaded.report(folder.with_suffix(".html"))
         assert "contrast maps: filter identity" in folder.with_suffix(".html").read_text(encoding="utf-8")
         if method in ("map", "refine"):

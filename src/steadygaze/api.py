@@ -7,6 +7,7 @@ from typing import Literal, TypedDict, Unpack, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .attention.masks import MaskLike
 from .budget import Budget
 from .compare.comparison import Comparison, compare_results
 from .engines import AUTO, RunPlan, load
@@ -29,10 +30,16 @@ class QuestionOptions(TypedDict, total=False):
     """The options of a question, for `verify` and `search`."""
 
     property: str
-    delta: str | float
+    explain: str
+    attention: str
+    delta: str | float | None
+    tau: str | float | None
+    gamma: str | float | None
+    top: str | None
+    mask: MaskLike | None
     filter: str
-    dist: str
-    classes: str | Sequence[int]
+    dist: str | None
+    classes: str | Sequence[int] | None
     mean: float | Sequence[float] | None
     std: float | Sequence[float] | None
     scale: float
@@ -145,27 +152,47 @@ def verify(
     budget: Budget | None = None,
     progress: Callable[[float, int], None] | None = None,
     property: str = "both",
-    delta: str | float = "25%",
+    explain: str = "gradient",
+    attention: str = "distance",
+    delta: str | float | None = None,
+    tau: str | float | None = None,
+    gamma: str | float | None = None,
+    top: str | None = None,
+    mask: MaskLike | None = None,
     filter: str = "identity",
-    dist: str = "l2",
-    classes: str | Sequence[int] = "all",
+    dist: str | None = None,
+    classes: str | Sequence[int] | None = None,
     mean: float | Sequence[float] | None = None,
     std: float | Sequence[float] | None = None,
     scale: float = 1.0,
     output: str | None = None,
     names: Sequence[str] | None = None,
 ) -> Result:
-    """Prove where the label and the attention of an image are kept under one to four perturbations at once.
+    """Prove where the label and the attention of an image are kept under one or more perturbations at once.
 
     * model: an .onnx file, the name of a bundled network ("M-FNN-100"), a `torch.nn.Module` in eval mode, or a `Model`.
     * image: a PNG, JPEG or NPY file, "mnist:69990", or an array or `torch.Tensor` (C, H, W) or (H, W), uint8 or float
       with pixels in [0,1].
     * perturbations: objects, or specs such as "brightness:0..0.1".
     * property: "cr", "ar" or "both".
-    * delta: an absolute threshold (3.0), or a percentage of the size of the original maps ("25%").
+    * explain: the explanation method: "gradient"; "input-x-gradient", the gradient times the image;
+      "smoothgrad:n=8,sigma=0.1,seed=0", the mean of the gradients at the image plus n noises of deviation sigma;
+      "integrated:steps=8,baseline=0", integrated gradients by midpoints. Settings that are not given have these values.
+      Methods that multiply by the image are proved by "refine" alone.
+    * attention: what "attention is kept" means. "distance": the maps stay close to the expected ones; "object": their
+      mass stays on the object; "pointing": the largest value lies on the object; "alike": they point the same way as
+      the expected ones; "topk": they share their strongest pixels.
+    * delta (distance): an absolute threshold (3.0), or a percentage of the size of the original maps ("25%", the
+      default).
+    * tau (object): the least share of the mass on the mask (0.5), or a percentage of the unperturbed image's share
+      ("90%", the default).
+    * gamma (alike): the least cosine of actual and expected maps, 0.9 by default.
+    * top (topk): "50:0.8", the default: of the 50 strongest pixels at least 80 % stay.
+    * mask (object and pointing): a grey PNG, "auto:bright=0.2,grow=1" (pixels above 0.2 in any channel, grown by one
+      pixel), or an array (H, W) of weights from 0 to 1. It moves with the image.
     * filter: "identity", "abs", "mean" or "abs+mean".
-    * dist: "l1" or "l2".
-    * classes: "all", "predicted" or numbers.
+    * dist (distance): "l2", the default, or "l1".
+    * classes: "all", "predicted" or numbers; by default "predicted" for object and pointing, "all" otherwise.
     * mean, std, scale: the preprocessing that the model file or module expects.
     * output: the name of the output with the logits, for a model with several.
     * names: words for the classes.
@@ -192,8 +219,9 @@ def verify(
     plan, budget = RunPlan.check(method, options, property=property), budget or Budget()
     with budget.clock.phase("read"):
         question = make_question(
-            model, image, perturbations, property=property, delta=delta, filter=filter, dist=dist, classes=classes,
-            mean=mean, std=std, scale=scale, output=output, names=names,
+            model, image, perturbations, property=property, explain=explain, attention=attention, delta=delta,
+            tau=tau, gamma=gamma, top=top, mask=mask, filter=filter, dist=dist, classes=classes, mean=mean,
+            std=std, scale=scale, output=output, names=names,
         )  # fmt: skip
 
     def advance(done: Progress) -> None:
@@ -214,10 +242,16 @@ def search(
     budget: Budget | None = None,
     progress: Callable[[int], None] | None = None,
     property: str = "both",
-    delta: str | float = "25%",
+    explain: str = "gradient",
+    attention: str = "distance",
+    delta: str | float | None = None,
+    tau: str | float | None = None,
+    gamma: str | float | None = None,
+    top: str | None = None,
+    mask: MaskLike | None = None,
     filter: str = "identity",
-    dist: str = "l2",
-    classes: str | Sequence[int] = "all",
+    dist: str | None = None,
+    classes: str | Sequence[int] | None = None,
     mean: float | Sequence[float] | None = None,
     std: float | Sequence[float] | None = None,
     scale: float = 1.0,
@@ -242,8 +276,9 @@ def search(
     plan, budget = RunPlan.check(method, RunOptions(w_delta=w_delta, line=line), property=property), budget or Budget()
     with budget.clock.phase("read"):
         question = make_question(
-            model, image, perturbations, property=property, delta=delta, filter=filter, dist=dist, classes=classes,
-            mean=mean, std=std, scale=scale, output=output, names=names,
+            model, image, perturbations, property=property, explain=explain, attention=attention, delta=delta,
+            tau=tau, gamma=gamma, top=top, mask=mask, filter=filter, dist=dist, classes=classes, mean=mean,
+            std=std, scale=scale, output=output, names=names,
         )  # fmt: skip
     if plan.method not in SEARCHES:
         raise OptionError(f"method {method!r} is no search; expected {', '.join(SEARCHES)}, or call verify")
@@ -263,6 +298,9 @@ def draw(
     formats: Sequence[str] = ("png",),
     force: bool = False,
     delta: str | float | None = None,
+    tau: str | float | None = None,
+    gamma: str | float | None = None,
+    top: str | None = None,
     at: Sequence[ArrayLike] = (),
     along: str | int | None = None,
     steps: int | None = None,
@@ -270,11 +308,12 @@ def draw(
 ) -> list[Path]:
     """Draw a figure from results, or from the directories that hold them; returns the files written.
 
-    * kind: "map", "path", "strip", "boundary", "columns" (of several results), "tiling" or "visited" (of searches).
+    * kind: "map", "path", "strip", "boundary", "curve", "columns" (of several results), "tiling" or "visited" (of
+      searches).
     * path: the name of the files without their endings.
     * formats: "png", "svg", "pdf".
     * force: replace existing files.
-    * delta: another threshold, for maps and refinements.
+    * delta, tau, gamma, top: another threshold of the property asked, for maps and refinements.
     * at: thetas (d,). A path goes through them, boundary shows them, columns has one column for each; strip needs one
       and holds the other parameters there.
     * along: the parameter of a strip, by number from 1 on or by the beginning of its name.
@@ -287,22 +326,32 @@ def draw(
     given = [results] if isinstance(results, Drawn) else list(results)
     loaded = [load(item) if isinstance(item, str | Path) else item for item in given]
     return figures.draw(
-        kind, loaded, path, formats=formats, force=force, delta=delta, at=at, along=along, steps=steps, by=by
-    )
+        kind, loaded, path, formats=formats, force=force, delta=delta, tau=tau, gamma=gamma, top=top, at=at,
+        along=along, steps=steps, by=by,
+    )  # fmt: skip
 
 
-def compare(results: Sequence[str | Path | Result], *, delta: str | float | None = None) -> Comparison:
+def compare(
+    results: Sequence[str | Path | Result],
+    *,
+    delta: str | float | None = None,
+    tau: str | float | None = None,
+    gamma: str | float | None = None,
+    top: str | None = None,
+) -> Comparison:
     """Compare two or more maps and refinements, given as results or as directories that hold them.
 
-    Each answers for its own δ, unless `delta` is given for all. The `Comparison` holds the differences between the
-    questions, the shares, rankings, and difference maps against the first; these need the same domain.
+    Each answers for its own threshold, unless `delta`, `tau`, `gamma` or `top` is given for all. The `Comparison` holds
+    the differences between the questions, the shares, rankings, and difference maps against the first; these need the
+    same domain.
 
     >>> sides = [verify("M-FNN-100", "mnist:69990", [spec]) for spec in ("brightness:0..0.1", "darkness:0..0.1")]
     >>> found = compare(sides)
     >>> found.names, found.differs, found.differences
     (('brightness:0..0.1', 'darkness:0..0.1'), ('perturbation',), ())
     """
-    return compare_results([load(one) if isinstance(one, str | Path) else one for one in results], delta=delta)
+    loaded = [load(one) if isinstance(one, str | Path) else one for one in results]
+    return compare_results(loaded, {"delta": delta, "tau": tau, "gamma": gamma, "top": top})
 
 
 def export(
@@ -312,18 +361,21 @@ def export(
     format: str = "csv",
     what: str = "regions",
     delta: str | float | None = None,
+    tau: str | float | None = None,
+    gamma: str | float | None = None,
+    top: str | None = None,
     force: bool = False,
 ) -> int:
     """Write the regions of a result, or of a directory that holds one, to a file; returns the number of rows.
 
     * format: "csv", "geojson" (one or two parameters) or "parquet" (needs pyarrow).
     * what: "regions" (a row for each region and box), or "pieces" (of maps and refinements: parts with a single label).
-    * delta: another threshold, except for searches.
+    * delta, tau, gamma, top: another threshold of the property asked, except for searches.
 
     docs/export.md lists the columns.
     """
     check_what(what)
     chosen = load(result) if isinstance(result, str | Path) else result
-    table = make_table(chosen if delta is None else chosen.with_delta(delta), what)
+    table = make_table(chosen.with_options({"delta": delta, "tau": tau, "gamma": gamma, "top": top}), what)
     write_table(table, path, format, force=force)
     return len(table)

@@ -1,10 +1,13 @@
 """Turns an image file or array into canonical pixels: float64 (C, H, W) in [0,1], 8-bit values v as v/255.
 
-Reads PNG and JPEG through Pillow, and NPY arrays. It never resizes an image or converts colour to grey: it refuses an
+Reads PNG and JPEG through Pillow, and NPY arrays, and for perturbations pictures with an alpha channel and arrays of
+any numbers. It never resizes an image or converts colour to grey: it refuses an
 image that does not fit the model, with advice.
 """
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,24 +42,70 @@ def read_image(path: str | Path) -> ImageFile:
     black, with a note.
     """
     path = Path(path)
-    try:
-        if not path.exists():
-            raise ImageError(f"{path}: no such file; check the path of the image")
-        if not path.is_file():
-            raise ImageError(f"{path}: is not a file; give a PNG, JPEG or NPY image")
-        with path.open("rb") as stream:
-            start = stream.read(PNG_DEPTH_OFFSET + 1)
-        if not start:
-            raise ImageError(f"{path.name}: is empty; save the image again")
+    with _refusing(path):
+        start = _first_bytes(path)
         if not start.startswith(NPY_MAGIC):
             return _read_picture(path, start)
-        # Memory-mapped: a header that claims more data than the file holds fails before any allocation.
-        return image_from_array(np.load(path, mmap_mode="r", allow_pickle=False), path.name)
+        return image_from_array(_mapped(path), path.name)
+
+
+def read_layers(path: str | Path) -> NDArray[np.float64]:
+    """Read a PNG with an alpha channel: colours and alpha (2 or 4, H, W) in [0,1], alpha last; raises ImageError."""
+    path = Path(path)
+    with _refusing(path):
+        if not _first_bytes(path).startswith(PNG_MAGIC):
+            raise ImageError(f"{path.name}: is not a PNG; only a PNG with an alpha channel says where it covers")
+        with _opened(path) as picture:
+            layers = _with_alpha(picture)
+            if layers.mode not in ("LA", "RGBA"):
+                raise ImageError(f"{path.name}: has no alpha channel; save it as PNG with transparency")
+            return np.ascontiguousarray(np.moveaxis(np.asarray(layers), 2, 0) / 255.0)
+
+
+def read_numbers(path: str | Path) -> NDArray[np.float64]:
+    """Read an NPY array of one to three axes with finite numbers, as float64; raises ImageError."""
+    path = Path(path)
+    with _refusing(path):
+        if not _first_bytes(path).startswith(NPY_MAGIC):
+            raise ImageError(f"{path.name}: is not an NPY file; save the array with numpy.save")
+        values = _mapped(path)
+        if values.dtype.kind not in "fiu" or not 1 <= values.ndim <= 3 or not 0 < values.size <= 4 * MAX_PIXELS:
+            raise ImageError(
+                f"{path.name}: has type {values.dtype} and shape {values.shape}; expected one to three axes of numbers"
+            )
+        numbers = np.array(values, dtype=np.float64)
+        if not np.isfinite(numbers).all():
+            raise ImageError(f"{path.name}: holds NaN or infinity; all numbers must be finite")
+        return numbers
+
+
+@contextmanager
+def _refusing(path: Path) -> Iterator[None]:
+    """Turn any error while a file is read into an ImageError that names it."""
+    try:
+        yield
     except ImageError:
         raise
     except Exception as error:  # Pillow and numpy raise many kinds for damaged files
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise ImageError(f"{path.name}: cannot be read ({reason}); save it again as PNG or NPY") from None
+
+
+def _first_bytes(path: Path) -> bytes:
+    if not path.exists():
+        raise ImageError(f"{path}: no such file; check the path of the image")
+    if not path.is_file():
+        raise ImageError(f"{path}: is not a file; give a PNG, JPEG or NPY image")
+    with path.open("rb") as stream:
+        start = stream.read(PNG_DEPTH_OFFSET + 1)
+    if not start:
+        raise ImageError(f"{path.name}: is empty; save the image again")
+    return start
+
+
+def _mapped(path: Path) -> NDArray:
+    # Memory-mapped: a header that claims more data than the file holds fails before any allocation.
+    return np.load(path, mmap_mode="r", allow_pickle=False)
 
 
 def image_from_array(values: NDArray, name: str = "array") -> ImageFile:
@@ -119,20 +168,26 @@ def fit_image(
     return np.ascontiguousarray(pixels, dtype=np.float64)
 
 
-def _read_picture(path: Path, start: bytes) -> ImageFile:
-    notes: list[str] = []
+def _opened(path: Path) -> Image.Image:
+    """A picture of moderate size, not yet decoded."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # the size is checked below
         try:
-            opened = Image.open(path, formats=["PNG", "JPEG"])
+            picture = Image.open(path, formats=["PNG", "JPEG"])
         except Image.UnidentifiedImageError:
             raise ImageError(f"{path.name}: is not a PNG, JPEG or NPY image; convert it to PNG") from None
-    with opened as picture:
-        if picture.width * picture.height > MAX_PIXELS:
-            raise ImageError(
-                f"{path.name}: is {picture.width} × {picture.height}, at most {MAX_PIXELS:.3g} pixels are supported; "
-                "resize it to the model's input first"
-            )
+    if picture.width * picture.height > MAX_PIXELS:
+        picture.close()
+        raise ImageError(
+            f"{path.name}: is {picture.width} × {picture.height}, at most {MAX_PIXELS:.3g} pixels are supported; "
+            "resize it to the model's input first"
+        )
+    return picture
+
+
+def _read_picture(path: Path, start: bytes) -> ImageFile:
+    notes: list[str] = []
+    with _opened(path) as picture:
         if getattr(picture, "n_frames", 1) > 1:
             notes.append("has several frames: the first one is used")
         picture.load()
@@ -145,11 +200,17 @@ def _read_picture(path: Path, start: bytes) -> ImageFile:
     return ImageFile(np.ascontiguousarray(pixels), tuple(notes))
 
 
+def _with_alpha(picture: Image.Image) -> Image.Image:
+    """The picture with an alpha channel if it says in another way what is transparent."""
+    if "transparency" in picture.info or picture.mode == "PA":
+        return picture.convert("LA" if picture.mode in ("L", "1") else "RGBA")
+    return picture
+
+
 def _pixels(picture: Image.Image, name: str, notes: list[str]) -> NDArray[np.float64]:
     is_palette = picture.mode in ("P", "PA")
-    if "transparency" in picture.info or picture.mode == "PA":
-        picture = picture.convert("LA" if picture.mode in ("L", "1") else "RGBA")
-    elif is_palette:
+    picture = _with_alpha(picture)
+    if picture.mode == "P":
         picture = picture.convert("RGB")
     values = np.asarray(picture)
     if picture.mode in ("1", "L", *SIXTEEN_BIT_MODES):

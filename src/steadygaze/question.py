@@ -5,131 +5,38 @@ the notes, and checks the model as read against the model file.
 """
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from msgspec import UNSET, Struct, UnsetType, to_builtins
+from msgspec import to_builtins
 
 from . import zoo
+from .attention.asking import AttentionFacts, asked_attention, attention_differences, restored_attention
 from .attention.filters import Filter
 from .attention.inconsistency import original_maps
-from .attention.methods import GRADIENT, Method
-from .attention.options import AttentionOptions, Distance
+from .attention.masks import MaskLike
+from .attention.measures.distance import DISTANCE
+from .attention.measures.wording import Stated
+from .attention.methods import GRADIENT, Method, attended, provable
+from .attention.options import AttentionOptions
 from .compound import Compound
 from .errors import ImageError, ModelError, OptionError
 from .images import fit_image
 from .inputs import ImageLike, ModelLike, given_image, given_model
 from .labels import Property
 from .network.doubts import count_kinks
+from .network.graph import Graph, lazy_chain
 from .network.model import Agreement, Model, check_agreement
 from .network.replay import coarse_notes
-from .perturbation import Perturbation, Perturbed, compose, parse_spec
+from .perturbation import Perturbation, Perturbed, compose, parse_spec, without_names
+from .question_facts import DomainFacts, ImageFacts, ModelFacts, QuestionFacts
 from .threshold import Threshold
 from .unperturbed import Unperturbed
 
 PerturbationsLike = Sequence[Perturbation | str] | Perturbation | str
-
-
-@dataclass(frozen=True)
-class QuestionOption:
-    """An option of the question as a text: its canonical form, its meaning, its value in the paper's runs."""
-
-    parse: Callable[[Any], str]
-    meaning: str
-    paper: str
-    expected: str = "a text, or a list of texts"
-    is_number: bool = False
-    is_in_key: bool = False
-    """Whether the key of a problem always holds the value, even if it equals the paper's."""
-
-
-def _class_words(text: Any) -> str:
-    words = [word.strip() for word in str(text).split(",")]
-    is_numbers = all(word.isdecimal() for word in words) and len(set(words)) == len(words)
-    if words not in (["all"], ["predicted"]) and not is_numbers:
-        raise OptionError(f"{text!r} names no classes; expected all, predicted, or different numbers such as 3,8")
-    return ",".join(words)
-
-
-OPTIONS = {
-    "property": QuestionOption(
-        lambda text: Property.parse(text).value, "`cr`, `ar` or `both`", "both", is_in_key=True
-    ),
-    "delta": QuestionOption(
-        lambda text: str(Threshold.parse(text)),  # with all its digits, the same however it is written
-        "the threshold as given, absolute or in percent", "3",
-        "a threshold such as 3.0 or 25%, or a list of them", is_number=True, is_in_key=True,
-    ),
-    "filter": QuestionOption(
-        lambda text: Filter.parse(text).name, "`identity`, `abs`, `mean`, or steps joined by `+`", "identity"
-    ),
-    "dist": QuestionOption(lambda text: Distance.parse(text).name.lower(), "`l1` or `l2`", "l2"),
-    "classes": QuestionOption(
-        _class_words, "the classes whose maps are compared: `all`, `predicted`, or their numbers", "all"
-    ),
-}  # fmt: skip
-"""The options of a question, which campaigns read, store and list beside model, image and perturbations."""
-
-
-class DomainFacts(Struct, frozen=True):
-    """The domain: names of its parameters, their ranges, and the perturbations as specs."""
-
-    names: list[str]
-    low: list[float]
-    high: list[float]
-    specs: list[str]
-
-
-class ModelFacts(Struct, frozen=True):
-    """The model: its name, the hash of its file, and its number of classes."""
-
-    name: str
-    sha256: str
-    classes: int
-
-
-class ImageFacts(Struct, frozen=True):
-    """The image: its name and shape (C, H, W)."""
-
-    name: str
-    shape: list[int]
-
-
-class AttentionFacts(Struct, frozen=True):
-    """How attention maps are compared. `method` is unset for the gradient, as in older stored forms."""
-
-    filter: str
-    distance: str
-    classes: str | list[int]
-    method: str | UnsetType = UNSET
-
-    def text(self, names: Sequence[str] | None = None) -> str:
-        """The comparison in words; `names` has one name for each class.
-
-        >>> AttentionFacts("abs", "l2", "all").text(), AttentionFacts("mean", "l1", [3, 8]).text()
-        ('filter abs, distance L2, all classes', 'filter mean, distance L1, classes 3, 8')
-        >>> AttentionFacts("abs", "l2", "all", "contrast").text()
-        'contrast maps: filter abs, distance L2, all classes'
-        """
-        words = "all classes"
-        if not isinstance(self.classes, str):
-            chosen = [str(number) if names is None else names[number] for number in self.classes]
-            words = f"class{'' if len(chosen) == 1 else 'es'} {', '.join(chosen)}"
-        method = "" if self.method is UNSET else f"{self.method} maps: "
-        return f"{method}filter {self.filter}, distance {self.distance.upper()}, {words}"
-
-
-class QuestionFacts(Struct, frozen=True):
-    """A question as plain data: the part that all answers share."""
-
-    domain: DomainFacts
-    model: ModelFacts
-    image: ImageFacts
-    attention: AttentionFacts
-    notes: list[str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +47,7 @@ class Question:
     perturbed: Perturbed
     attention: AttentionOptions
     property: Property
-    delta: Threshold
+    threshold: Threshold
     names: tuple[str, ...]
     image_name: str
     model_name: str
@@ -148,26 +55,29 @@ class Question:
 
     @cached_property
     def specs(self) -> tuple[str, ...]:
-        """The perturbations as canonical texts: equal ones span the same domain."""
+        """The perturbations as canonical texts: equal ones span the same domain.
+
+        Files count with name and content; `perturbation.without_names` leaves the names out.
+        """
         return tuple(perturbation.spec for perturbation in self.perturbed.perturbations)
+
+    @cached_property
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The contents of the files that the perturbations read, by digest."""
+        return {digest: array for one in self.perturbed.perturbations for digest, array in one.arrays.items()}
 
     def describe(self) -> QuestionFacts:
         """The question as plain data."""
-        domain, classes, method = self.perturbed.domain, self.attention.classes, self.attention.method
+        domain = self.perturbed.domain
         return QuestionFacts(
             DomainFacts(list(domain.names), domain.low.tolist(), domain.high.tolist(), list(self.specs)),
             ModelFacts(self.model_name, self.model.sha256, self.model.classes),
             ImageFacts(self.image_name, list(self.perturbed.x0.shape)),
-            AttentionFacts(
-                self.attention.filter.name,
-                self.attention.distance.name.lower(),
-                "all" if classes is None else [int(number) for number in classes],
-                UNSET if method is GRADIENT else method.name,
-            ),
+            AttentionFacts.of(self.attention, self.threshold),
             list(self.notes),
         )
 
-    def stored(self, delta: Threshold) -> dict[str, Any]:
+    def stored(self, threshold: Threshold) -> dict[str, Any]:
         """The data that `restore` needs beside `describe` and the pixels, for a threshold."""
         # The replay keeps the preprocessing that the file expects.
         preprocessing = self.model.replay.preprocessing
@@ -187,20 +97,26 @@ class Question:
             | remarks,
             "class_names": list(self.names),
             "image_notes": list(self.image_notes),
-            "delta": delta.stored(),
+            "delta": threshold.stored(),
         }
 
-    def words(self, delta: Threshold, image: str, model: str = "model.onnx") -> list[str]:
+    def words(self, threshold: Threshold, image: str, model: str = "model.onnx") -> list[str]:
         """The words of the command that asks this question, without the method.
 
         `image` is a name or a file; `model` is the file of a model that has none of its own.
         """
-        stored, attention = self.stored(delta)["model"], self.attention
+        stored, attention, measure = self.stored(threshold)["model"], self.attention, self.attention.measure
         words = ["steadygaze", "verify", stored["bundled"] or stored["path"] or model, "--image", image]
         for spec in self.specs:
             words += ["--perturb", spec]
-        words += ["--property", self.property.value, "--delta", str(delta)]
-        words += ["--filter", attention.filter.name, "--dist", attention.distance.name.lower()]
+        words += ["--property", self.property.value]
+        words += [] if attention.method == GRADIENT else ["--explain", attention.method.text]
+        words += [] if measure == DISTANCE else ["--attention", measure.name]
+        text = measure.threshold_text(threshold)
+        words += [] if text is None else [f"--{measure.option}", text]
+        words += ["--filter", attention.filter.name]
+        words += ["--dist", attention.distance.name.lower()] if measure.norm is None else []
+        words += [] if attention.mask is None else ["--mask", attention.mask.text]
         words += ["--classes", "all" if attention.classes is None else ",".join(map(str, attention.classes))]
         for name, usual in (("mean", 0.0), ("std", 1.0)):
             values = stored[name] if isinstance(stored[name], list) else [stored[name]]
@@ -211,9 +127,20 @@ class Question:
 
     @classmethod
     def restore(
-        cls, content: Mapping[str, Any], pixels: np.ndarray, model: Model, *, notes: Sequence[str] = ()
+        cls,
+        content: Mapping[str, Any],
+        pixels: np.ndarray,
+        model: Model,
+        *,
+        mask: np.ndarray | None = None,
+        arrays: Mapping[str, np.ndarray] | None = None,
+        files: Mapping[str, np.ndarray] | None = None,
+        notes: Sequence[str] = (),
     ) -> "Question":
-        """Restore a question from the content of a `result.json`, its pixels and its model; `notes` are added."""
+        """Restore a question from the content of a `result.json`, its pixels, mask and model; `notes` are added.
+
+        arrays: those of the explanation method. files: contents of the files that perturbations read, by digest.
+        """
         stored, attention = content["stored"], content["attention"]
         classes = None if attention["classes"] == "all" else tuple(int(number) for number in attention["classes"])
         names = tuple(str(name) for name in stored["class_names"])
@@ -221,15 +148,10 @@ class Question:
             raise ValueError(f"{len(names)} class names and classes {classes} for {model.classes} logits")
         return cls(
             model=model,
-            perturbed=compose([parse_spec(str(spec)) for spec in content["domain"]["specs"]], pixels),
-            attention=AttentionOptions(
-                Filter.parse(attention["filter"]),
-                Distance.parse(str(attention["distance"])),
-                classes,
-                Method.parse(attention.get("method", GRADIENT.name)),
-            ),
+            perturbed=compose([parse_spec(str(spec), files) for spec in content["domain"]["specs"]], pixels),
+            attention=restored_attention(attention, classes, mask, arrays or {}),
             property=Property(content["property"]),
-            delta=Threshold.restore(stored["delta"]),
+            threshold=Threshold.restore(stored["delta"]),
             names=names,
             image_name=str(content["image"]["name"]),
             model_name=str(content["model"]["name"]),
@@ -238,25 +160,39 @@ class Question:
 
     def differences(self, content: Mapping[str, Any], pixels: np.ndarray) -> list[str]:
         """The parts of this question that differ from the one in the content of a `result.json` with its pixels."""
-        asked, stored = self.describe(), self.stored(self.delta)
+        asked, stored = self.describe(), self.stored(self.threshold)
         model, kept = stored["model"], content["stored"]["model"]
         is_prepared = all(model.get(name) == kept.get(name) for name in ("mean", "std", "scale", "output"))
-        attention, other = to_builtins(asked.attention), dict(content["attention"])
         same = {
             "the model": asked.model.sha256 == content["model"]["sha256"] and is_prepared,
             "the image": np.array_equal(pixels, self.perturbed.x0),
-            "the perturbations": to_builtins(asked.domain) == content["domain"],
-            "the attention method": attention.pop("method", None) == other.pop("method", None),
-            "filter, distance or classes": attention == other,
+            "the perturbations": _without_names(to_builtins(asked.domain)) == _without_names(content["domain"]),
             "the property": self.property.value == content["property"],
-            "δ": self.delta == Threshold.restore(content["stored"]["delta"]),
         }
-        return [name for name, is_same in same.items() if not is_same]
+        different = [name for name, is_same in same.items() if not is_same]
+        different += attention_differences(asked.attention, content["attention"])
+        measure, before = self.attention.measure, Threshold.restore(content["stored"]["delta"])
+        if measure == DISTANCE:
+            return different + ["δ"] * (self.threshold != before)
+        is_same = (self.threshold, asked.attention.threshold) == (before, content["attention"].get("threshold"))
+        return different + [measure.option or "the threshold"] * (not is_same)
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The classifier, with the copies that the explanation method reads."""
+        return attended(self.attention.method, self.model.graph)
+
+    @cached_property
+    def maps_change_in_regions(self) -> bool:
+        """Whether the maps are not constant on regions."""
+        return self.attention.method.factor_baseline is not None
 
     @cached_property
     def unperturbed(self) -> Unperturbed:
         """What is proved about the unperturbed image."""
-        return Unperturbed(Compound(self.model.graph, self.model.chain, self.perturbed), self.attention)
+        graph, plain = self.graph, self.model.graph
+        chain = self.model.chain if graph is plain else lazy_chain(graph, self.model.path.name)
+        return Unperturbed(Compound(graph, chain, self.perturbed), self.attention)
 
     @cached_property
     def compound(self) -> Compound:
@@ -272,6 +208,45 @@ class Question:
     def map_size(self) -> float:
         """The size Σ_j ‖map_j(x0)‖ of the original maps; relative thresholds are shares of it."""
         return self.attention.size(self.original)
+
+    @cached_property
+    def base(self) -> float:
+        """What relative thresholds are shares of: the size of the original maps, or their share of mass on the mask."""
+        mask = self.attention.mask
+        weights = None if mask is None else mask.weights[None]
+        return self.attention.measure.base(self.original, weights, self.attention.distance)
+
+    def stated(self, threshold: Threshold) -> Stated:
+        """A threshold for sentences."""
+        return AttentionFacts.of(self.attention, threshold).stated(self.limit(threshold), self.base)
+
+    def limit(self, threshold: Threshold) -> float:
+        """The largest loss that a threshold allows: the absolute δ for distances; OptionError if it is not known."""
+        if threshold.is_relative and not self.attention.measure.uses_expected and self.unperturbed.doubt > 0.0:
+            raise OptionError(
+                f"{self.attention.measure.option} {threshold} of maps that are not certain at the unperturbed image: "
+                "give an absolute threshold"
+            )
+        return self.attention.measure.limit(threshold, self.base)
+
+    @cached_property
+    def own_loss(self) -> float:
+        """The loss at the unperturbed image: 0 for distances, more if the object has little of the maps' mass."""
+        mask = self.attention.mask
+        return self.attention.loss(self.original, self.original, None if mask is None else mask.weights)
+
+    @cached_property
+    def marks(self) -> dict[str, float]:
+        """The limits of the thresholds for which every summary gives the share of AR, by their texts."""
+        measure = self.attention.measure
+        found = {text: measure.parse_threshold(text) for text in measure.marks}
+        is_certain = measure.uses_expected or self.unperturbed.doubt == 0.0
+        return {text: self.limit(one) for text, one in found.items() if is_certain or not one.is_relative}
+
+    @cached_property
+    def own_limit(self) -> float:
+        """The largest loss that the question's own threshold allows."""
+        return self.limit(self.threshold)
 
     @cached_property
     def label(self) -> int:
@@ -310,7 +285,7 @@ class Question:
         notes = [*self.model.notes, *self.image_notes]
         # An estimate, not a replay: the notes must not depend on the version of onnxruntime.
         notes += coarse_notes(self.model.graph, self.perturbed.x0, self._farthest, self.model.replay.float_type)
-        close, tied = count_kinks(self.model.graph, self.perturbed.x0.ravel())
+        close, tied = count_kinks(self.graph, self.perturbed.x0.ravel())
         if self.label != self.unperturbed.float_label:
             rounded = self.names[self.unperturbed.float_label]
             notes.append(
@@ -340,8 +315,11 @@ class Question:
 
     @cached_property
     def original_doubt(self) -> float:
-        """How far the maps of the unperturbed image may be off because signs of its neurons are uncertain."""
-        return self.unperturbed.doubt
+        """How far the maps of the unperturbed image may be off because signs of its neurons are uncertain.
+
+        0 for losses that do not depend on these maps.
+        """
+        return self.unperturbed.doubt if self.attention.measure.uses_expected else 0.0
 
 
 def make_question(
@@ -350,10 +328,16 @@ def make_question(
     perturbations: PerturbationsLike,
     *,
     property: str = "both",
-    delta: str | float = "25%",
+    explain: str = "gradient",
+    attention: str = "distance",
+    delta: str | float | None = None,
+    tau: str | float | None = None,
+    gamma: str | float | None = None,
+    top: str | None = None,
+    mask: MaskLike | None = None,
     filter: str = "identity",
-    dist: str = "l2",
-    classes: str | Sequence[int] = "all",
+    dist: str | None = None,
+    classes: str | Sequence[int] | None = None,
     mean: float | Sequence[float] | None = None,
     std: float | Sequence[float] | None = None,
     scale: float = 1.0,
@@ -363,27 +347,55 @@ def make_question(
     """Read and check all parts of a question; see `steadygaze.verify` for the arguments."""
     chosen = [perturbations] if isinstance(perturbations, Perturbation | str) else list(perturbations)
     parsed = [parse_spec(item) if isinstance(item, str) else item for item in chosen]
-    wanted, threshold = Property.parse(property), Threshold.parse(delta)
-    steps, distance = Filter.parse(filter), Distance.parse(dist)
+    wanted, steps, explained = Property.parse(property), Filter.parse(filter), Method.parse(explain)
+    thresholds = {"delta": delta, "tau": tau, "gamma": gamma, "top": top}
+    asked = asked_attention(attention=attention, thresholds=thresholds, dist=dist, mask=mask, classes=classes)
     pixels, image_name, notes = given_image(image)
     model = given_model(model, pixels, mean=mean, std=std, scale=scale, output=output)
     pixels = fit_image(pixels, model.input_shape, image_name)
     perturbed = compose(parsed, pixels)
-    attention = AttentionOptions(steps, distance, _classes(classes, model))
+    chosen_classes = _classes(asked.classes, model)
+    method = provable(explained.fit(model.graph))
+    options = AttentionOptions(
+        steps, asked.distance, chosen_classes, method, asked.measure, asked.mask_of(pixels)
+    )  # fmt: skip
     question = Question(
         model=model,
         perturbed=perturbed,
-        attention=attention,
+        attention=options,
         property=wanted,
-        delta=threshold,
+        threshold=asked.threshold,
         names=_class_names(names, model.classes),
         image_name=image_name,
         model_name=model.name,
         image_notes=notes,
     )
-    if classes == "predicted":
-        return replace(question, attention=replace(attention, classes=(question.label,)))
+    if asked.classes == "predicted":
+        question = replace(question, attention=replace(options, classes=(question.label,)))
+    if wanted.asks_attention and asked.measure != DISTANCE:
+        _require_attention(question)
     return question
+
+
+def _require_attention(question: Question) -> None:
+    """Refuse maps without attention at the unperturbed image: there is nothing to keep."""
+    if not question.original.any():
+        raise OptionError(
+            f"{question.image_name}: the maps of the unperturbed image are zero everywhere, so there is no attention "
+            "to keep; choose other classes, or another image"
+        )
+    if question.threshold.is_relative and question.base <= 0.0:
+        raise OptionError(
+            f"{question.image_name}: the maps of the unperturbed image have no mass on the mask, so no share of it can "
+            f"be kept; give an absolute {question.attention.measure.option}, or another mask"
+        )
+
+
+def _without_names(domain: Mapping[str, Any]) -> dict[str, Any]:
+    """A domain whose files count by content: the same file may have moved."""
+    return {"specs": [without_names(str(spec)) for spec in domain["specs"]]} | {
+        key: domain[key] for key in ("low", "high")
+    }
 
 
 def _class_names(names: Sequence[str] | None, count: int) -> tuple[str, ...]:

@@ -149,5 +149,8 @@ BEYOND = 1e-9
 SLOW = 1e-12
 """A line runs along a plane if its distance from the plane, in t, changes by less than this over its whole length."""
 
+MAX_SEARCH_PARAMETERS = 4
+"""The most parameters of a search: with more, regions have too many facets to find by rays and linear programs."""
+
 MAX_MAP_PARAMETERS = 3
 """The most parameters of a map, exact regions, figures and boundaries: polytopes have up to three dimensions."""

@@ -73,7 +73,9 @@ class Unperturbed:
         if self._bounder is None:
             return math.inf
         # Two maps of an interval differ by up to twice its radius. The threshold may be off by as much again.
-        size = 4.0 * self.attention.size(self._bounder.original.radius)
+        size = 4.0 * self.attention.size(self._bounder.expected_radius)
+        if self.attention.method.factor_baseline is not None:
+            size *= self.attention.filter.lipschitz(self.attention.distance.value)
         return size * (1.0 + 1e-9) if math.isfinite(size) else math.inf
 
     @cached_property

@@ -12,7 +12,8 @@ from adversary.judge import ENGINES, WHOLE, Answer, ask, complaints
 from adversary.oracle import Change, Oracle, Question
 from steadygaze import search, verify
 from steadygaze.attention import curve_kernels
-from steadygaze.attention.options import AttentionOptions, Distance
+from steadygaze.attention.distances import Distance
+from steadygaze.attention.options import AttentionOptions
 from steadygaze.errors import ImageError, ModelError
 
 TINY, HUGE = 2.0**-125, 2.0**120

@@ -7,9 +7,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from steadygaze.attention.distances import Distance
 from steadygaze.attention.filters import Filter
 from steadygaze.attention.inconsistency import Inconsistency, measure, original_maps
-from steadygaze.attention.options import AttentionOptions, Distance
+from steadygaze.attention.options import AttentionOptions
 from steadygaze.compound import Compound
 from steadygaze.images import read_image
 from steadygaze.network.model import read_model

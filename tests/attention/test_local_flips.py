@@ -7,12 +7,13 @@ import pytest
 from scipy.sparse import csr_array, issparse
 
 from steadygaze.attention import flip_kernels, rows
+from steadygaze.attention.distances import Distance
 from steadygaze.attention.filters import Filter
 from steadygaze.attention.gradients import AimedChain, coarse_error, gradient_maps, pattern_error
 from steadygaze.attention.inconsistency import measure, measure_again, original_maps
 from steadygaze.attention.local_errors import path_error, path_norms
 from steadygaze.attention.map_errors import MapErrors
-from steadygaze.attention.options import AttentionOptions, Distance
+from steadygaze.attention.options import AttentionOptions
 from steadygaze.network.graph import AffineMap, Chain
 from steadygaze.question import make_question
 from steadygaze.regions.subdivide import subdivide

@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 
 from steadygaze.attention import curve_kernels, map_errors
+from steadygaze.attention.distances import Distance
 from steadygaze.attention.filters import Filter
 from steadygaze.attention.inconsistency import Inconsistency, measure, original_maps, region_taus
 from steadygaze.attention.map_errors import MapErrors
-from steadygaze.attention.options import AttentionOptions, Distance
+from steadygaze.attention.options import AttentionOptions
 from steadygaze.compound import Compound
 from steadygaze.perturbation import parse_spec
 from steadygaze.regions.patterns import unpack

@@ -7,8 +7,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from steadygaze.attention.distances import Distance
 from steadygaze.attention.filters import Filter
-from steadygaze.attention.options import AttentionOptions, Distance
+from steadygaze.attention.options import AttentionOptions
 from steadygaze.bounds import bounder, norms
 from steadygaze.bounds.bounder import Bounder
 from steadygaze.bounds.norms import Norms, scaled_norm, spectral_norm

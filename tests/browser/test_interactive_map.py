@@ -119,7 +119,7 @@ def test_areas_at_every_step_are_those_of_the_result(
     with browser.reuse(page) as map:
         texts, deltas = map.ask("return [map.facts.texts, map.facts.deltas]")
         chosen = map.ask("return map.facts.chosen")
-        assert texts[chosen] == str(result.delta) and deltas[chosen] == pytest.approx(result.answer.delta)
+        assert texts[chosen] == str(result.threshold) and deltas[chosen] == pytest.approx(result.answer.delta)
         for step in range(0, len(texts), 17):
             map.ask("map.setStep(given)", step)
             areas, wanted = map.ask("return map.areas()"), result.with_delta(texts[step]).areas

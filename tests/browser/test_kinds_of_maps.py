@@ -12,7 +12,7 @@ from steadygaze.engines.refine.merged_answer import box_at
 from steadygaze.labels import Kept
 from steadygaze.report.page import explorer, network_data
 from steadygaze.report.page.explorer import make_explorer
-from steadygaze.report.page.thresholds import make_thresholds
+from steadygaze.report.thresholds import make_thresholds
 from steadygaze.results.result import Result
 from support.browsing import Browser, random_thetas, running_browser
 

@@ -18,12 +18,12 @@ from support.networks.branching import Builder, random_graph
 SCRIPT = """
 async ({ block, places, facts, image, inside }) => {
   const arrays = await SgData.unpack(block, places);
-  const network = new SgNetwork({ shape: [image.length], filter: [], ...facts }, arrays, 0, []);
+  const network = new SgNetwork({ shape: [image.length], filter: [], baseline: null, ...facts }, arrays, 0, []);
   const values = network.preactivations(Float64Array.from(image));
   network.imageAt = (given) => Float64Array.from(given);
   const { bits, onKink, doubtful } = network.pattern(values, inside);
   const lists = (arrays) => arrays.map((one) => [...one]);
-  return { values: lists(values), bits: lists(bits), maps: lists(network.maps(bits)), onKink, doubtful };
+  return { values: lists(values), bits: lists(bits), maps: lists(network.maps(bits, image)), onKink, doubtful };
 }
 """
 

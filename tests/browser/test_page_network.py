@@ -51,6 +51,14 @@ def test_dense_network_with_a_kept_map(browser: Browser, options: dict) -> None:
     compare(browser, verify("M-FNN-100", "mnist:69990", ["brightness:0..0.3", "patch:x=9,y=9,w=6,h=6"], **options))
 
 
+@pytest.mark.parametrize(
+    "specs",
+    [["haze:0..0.2", "blur:sigma=1.5"], ["field:kind=radial,mode=times:-0.3..0.3"], ["contrast:pivot=mean:-0.2..0.2"]],
+)
+def test_families_whose_slopes_are_not_whole_numbers(browser: Browser, specs: list[str]) -> None:
+    compare(browser, verify("M-FNN-100", "mnist:69990", specs))
+
+
 @pytest.mark.parametrize("model", ["M-MAXPOOL", "M-RESNET"])
 def test_networks_with_windows_and_joins(browser: Browser, model: str) -> None:
     specs = ["brightness:0.1..0.11", "patch:x=9,y=9,w=6,h=6:0..0.01"]

@@ -12,7 +12,7 @@ from steadygaze import zoo
 from steadygaze.campaign.plan_file import BUNDLED, read_plan
 from steadygaze.campaign.stored_campaign import LONGEST_KEY, Plan, make_key
 from steadygaze.errors import SteadygazeError
-from steadygaze.question import OPTIONS
+from steadygaze.question_options import OPTIONS
 
 GOOD = """
 [campaign]

@@ -38,7 +38,7 @@ def test_the_chosen_output_is_verified_stored_and_reloaded(two_heads, run, place
     assert run(*words, "--output", "head 1", "--json").json["model"]["classes"] == 2
     again = steadygaze.load(place / "found")
     assert again.question.model.output == "head 1"
-    assert "--output=head 1" in again.question.words(again.question.delta, "image.npy")
+    assert "--output=head 1" in again.question.words(again.question.threshold, "image.npy")
     other = steadygaze.verify(two_heads, image, "brightness:0..0.1", output="head 0")
     assert other.question.model.classes == 3
 

@@ -186,7 +186,10 @@ def test_preprocessing_options_reach_the_model(run: Runner):
 def test_attention_options_reach_the_answer(run: Runner):
     options = ("--filter", "abs+mean", "--dist", "l1", "--classes", "3,8")
     answer = run(*SMALL, *options, "--json", "--out", "out").json
-    assert answer["attention"] == {"filter": "abs+mean", "distance": "l1", "classes": [3, 8]}
+    assert answer["attention"] == {
+        "filter": "abs+mean", "distance": "l1", "classes": [3, 8], "property": "distance", "explain": "gradient",
+        "threshold": "25%", "mask": None,
+    }  # fmt: skip
 
 
 def test_an_own_model_and_an_own_image(run: Runner, place: Path):

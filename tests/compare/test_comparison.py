@@ -83,7 +83,7 @@ def test_thresholds_that_differ_are_said_and_can_be_made_equal():
     found = compare_results([own, other])
     assert found.differs == ("delta",) and found.names == ("δ = 40%", "δ = 10%")
     assert any("thresholds differ" in note for note in found.notes)
-    same = compare_results([own, other], delta="25%")
+    same = compare_results([own, other], {"delta": "25%"})
     assert same.differs == () and same.notes == ("All results answer the same question.",)
     assert same.names == ("tiny (1)", "tiny (2)")
     assert {result.answer.delta for result in same.results} == {0.25 * own.question.map_size}
@@ -146,4 +146,4 @@ def test_what_cannot_be_compared_is_refused():
     with pytest.raises(OptionError, match=r"result 2 is a search \(bfs\)"):
         compare_results([own, found])
     with pytest.raises(OptionError, match="not a threshold"):
-        compare_results([own, own], delta="many")
+        compare_results([own, own], {"delta": "many"})

@@ -96,7 +96,6 @@ def test_result_is_read_only_and_apart_from_the_image_given():
     ("perturbations", "what"),
     [
         ([], "no perturbation"),
-        ([Brightness(), Darkness(), Translate(dx=1), *(Patch(x=n, y=0, w=1, h=1) for n in range(2))], "at most four"),
         ([Brightness(), Brightness(range=(0, 1))], "brightness is given twice"),
         ([Patch(x=0, y=0, w=2, h=2), Patch(x=0, y=0, w=2, h=2)], "given twice"),
         ([Brightness(), Patch(x=2, y=0, w=2, h=1)], "leave the image"),

@@ -208,7 +208,7 @@ def test_fits_up_to_the_border():
         one.check(SMALL.shape)
 
 
-CONTRAST = """
+TINT = """
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -219,7 +219,7 @@ from steadygaze.perturbation.families.brightness import Brightness
 
 
 @dataclass(frozen=True, kw_only=True)
-class Contrast(Perturbation):
+class Tint(Perturbation):
     keyword: ClassVar[str] = "{keyword}"
     example: ClassVar[str] = "{keyword}:grey=0.5"
 
@@ -238,7 +238,7 @@ class Contrast(Perturbation):
 
 
 def add_family(monkeypatch, folder, module, keyword):
-    (folder / f"{module}.py").write_text(CONTRAST.format(keyword=keyword))
+    (folder / f"{module}.py").write_text(TINT.format(keyword=keyword))
     monkeypatch.setattr(families, "__path__", [*families.__path__, str(folder)])
     # Setting and deleting makes monkeypatch forget the module afterwards, wherever it was imported.
     monkeypatch.setitem(sys.modules, f"{families.__name__}.{module}", None)
@@ -247,18 +247,18 @@ def add_family(monkeypatch, folder, module, keyword):
 
 def test_a_new_family_is_one_new_file(monkeypatch, tmp_path):
     before = list(find_families())
-    assert "contrast" not in before
-    add_family(monkeypatch, tmp_path, "contrast_for_a_test", "contrast")
-    assert list(find_families()) == sorted([*before, "contrast"])
-    one = parse_spec("contrast:grey=0.25:0..0.5")
+    assert "tint" not in before
+    add_family(monkeypatch, tmp_path, "tint_for_a_test", "tint")
+    assert list(find_families()) == sorted([*before, "tint"])
+    one = parse_spec("tint:grey=0.25:0..0.5")
     assert (one.grey, one.high) == (0.25, 0.5)
     assert parse_spec(one.spec) == one
-    assert perturbation.Contrast is type(one)
+    assert perturbation.Tint is type(one)
     np.testing.assert_array_equal(compose([one], SMALL).image([0.5]), (SMALL + 0.25) / 2)
-    with pytest.raises(PerturbationError, match="did you mean 'contrast'"):
-        parse_spec("contrasts")
+    with pytest.raises(PerturbationError, match="did you mean 'tint'"):
+        parse_spec("tints")
     with pytest.raises(PerturbationError, match="grey is 'dark'; expected a number"):
-        parse_spec("contrast:grey=dark")
+        parse_spec("tint:grey=dark")
     with pytest.raises(PerturbationError, match="grey is nan; expected a finite number"):
         type(one)(grey=float("nan"))
 
@@ -270,5 +270,5 @@ def test_two_families_cannot_share_a_keyword(monkeypatch, tmp_path):
 
 
 def test_unknown_names_of_the_package_are_attribute_errors():
-    with pytest.raises(AttributeError, match="Sharpness"):
-        perturbation.Sharpness  # noqa: B018
+    with pytest.raises(AttributeError, match="Loudness"):
+        perturbation.Loudness  # noqa: B018

@@ -32,7 +32,7 @@ PROBLEMS = {
 
 def absolute(question: Question) -> float:
     original = original_maps(question.compound, question.attention)
-    return question.delta.value(sum(question.attention.distance.size(part) for part in original))
+    return question.threshold.value(sum(question.attention.distance.size(part) for part in original))
 
 
 def distances(question: Question, found: Violations) -> np.ndarray:

@@ -80,7 +80,7 @@ def test_boxes_hold_at_sampled_thetas(seed: int, room: int, monkeypatch: pytest.
     chosen = rng.integers(len(boxes), size=600)
     t = boxes.low[chosen, :d] + rng.random((600, d)) * (boxes.high - boxes.low)[chosen, :d]
     margins, sizes = measured(question, question.compound.to_theta(t))
-    delta = question.delta.value(question.map_size)
+    delta = question.own_limit
     slack = 1e-9 * (1.0 + np.abs(margins))
     assert (boxes.margin[chosen, 0] - slack <= margins).all()
     assert (margins <= boxes.margin[chosen, 1] + slack).all()
@@ -121,5 +121,5 @@ def test_a_violation_that_is_found_is_one(seed: int, monkeypatch: pytest.MonkeyP
     result = refined(monkeypatch, question, 0, goal="verdict")
     if len(result.tiling.points):
         margins, sizes = measured(question, result.tiling.points)
-        assert ((margins < 0.0) | (sizes > question.delta.value(question.map_size))).all()
+        assert ((margins < 0.0) | (sizes > question.own_limit)).all()
     assert question.property is Property.BOTH

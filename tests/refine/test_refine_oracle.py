@@ -51,7 +51,7 @@ def truth(seed: int, dimension: int, kind: str = "mixed") -> Solved:
     make = mixed_problem if kind == "mixed" else random_problem
     found = Solved(make(seed, dimension))
     levels = found.truth.levels()
-    return Solved(replace(found.question, delta=Threshold(levels[len(levels) // 2], False)))
+    return Solved(replace(found.question, threshold=Threshold(levels[len(levels) // 2], False)))
 
 
 def forced(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
@@ -61,7 +61,7 @@ def forced(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
 
 def assert_encloses(result: Result, exact: Solved, slack: float = EXACT) -> None:
     """Every share of a result holds."""
-    shares = exact.truth.shares(exact.question.delta.number)
+    shares = exact.truth.shares(exact.question.threshold.number)
     for name in NAMES:
         low, high = result.areas[name]
         assert low - slack <= float(shares[name]) <= high + slack, name
@@ -128,8 +128,8 @@ def test_partial_results_enclose_the_truth(
     assert float(result.tiling.boxes.volumes[result.tiling.boxes.state == State.OPEN].sum()) <= until + EXACT
     assert_claims_hold(result, 15)
     for share in (0.5, 1.5):
-        other = Solved(replace(exact.question, delta=Threshold(share * exact.question.delta.number, False)))
-        assert_encloses(result.with_delta(other.question.delta.number), other)
+        other = Solved(replace(exact.question, threshold=Threshold(share * exact.question.threshold.number, False)))
+        assert_encloses(result.with_delta(other.question.threshold.number), other)
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -211,8 +211,8 @@ def test_verdicts_are_never_wrong(plan: str | None, wanted: str, monkeypatch: py
     for seed, dimension in SMALL:
         exact = truth(seed, dimension)
         ends = [float(high) for _, high in exact.truth.inconsistencies]
-        delta = exact.question.delta.number if seed % 2 else 1.01 * max(ends) + 1e-6
-        problem = replace(exact.question, property=Property.parse(wanted), delta=Threshold(delta, False))
+        delta = exact.question.threshold.number if seed % 2 else 1.01 * max(ends) + 1e-6
+        problem = replace(exact.question, property=Property.parse(wanted), threshold=Threshold(delta, False))
         found = run(problem, "refine", goal="verdict", until=0.0, threads=1).verdict
         label, attention = exact.truth.keeps_label(), exact.truth.keeps_attention(delta)
         kept = {"cr": label, "ar": attention, "both": attention if label is None else label and attention}[wanted]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from steadygaze.api import load
-from steadygaze.attention.methods import Method
+from steadygaze.attention.methods import GradientMethod
 from steadygaze.engines.refine.refine_engine import _earlier
 from steadygaze.engines.refine.refine_tiling import RefineTiling
 from steadygaze.errors import OptionError, StoreError
@@ -73,7 +73,7 @@ def test_maps_and_refinements_are_told_apart(stored: dict[str, Path], tmp_path: 
         _earlier(whole, whole.question)
 
 
-class Contrast(Method):
+class Contrast(GradientMethod):
     """Maps of logits less their mean."""
 
     name: ClassVar[str] = "contrast"
@@ -95,7 +95,7 @@ def test_only_the_same_question_is_resumed(stored: dict[str, Path]):
         (ask(image="mnist:69991"), "the image"),
         (ask(specs=("brightness:0..0.9", PLANE[1])), "the perturbations"),
         (ask(dist="l1"), "filter, distance or classes"),
-        (replace(question, attention=replace(question.attention, method=Contrast())), "the attention method"),
+        (replace(question, attention=replace(question.attention, method=Contrast())), "the explanation method"),
         (ask(property="ar"), "the property"),
         (ask(delta="3.0"), "δ"),
         (ask(scale=255.0), "the model"),

@@ -15,8 +15,8 @@ from steadygaze.report.page import explorer, merged_areas
 from steadygaze.report.page.explorer import Explorer, make_explorer
 from steadygaze.report.page.merged_areas import GRID, merge_tiles
 from steadygaze.report.page.network_data import KINDS, pack
-from steadygaze.report.page.thresholds import make_thresholds
 from steadygaze.report.page.tiles import make_planes, make_tiles, shown_top, unit_values
+from steadygaze.report.thresholds import make_thresholds
 from steadygaze.results import other_deltas
 from steadygaze.results.other_deltas import ENOUGH
 from steadygaze.results.result import Result

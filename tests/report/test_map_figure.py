@@ -88,7 +88,7 @@ def test_title_names_model_image_label_and_verdict(small: Result, small_figure: 
     assert title == "M-FNN-100 on mnist:69995, label 2: label and attention not robust"
     facts = next(text for text in words(small_figure) if text.startswith("map of"))
     assert f"{len(small.tiling.answers.regions)} regions" in facts
-    assert f"δ = {rounded(small.answer.delta, 4)} (25% of" in facts
+    assert f"δ = {rounded(small.answer.delta, 4)} (25 % of" in facts
 
 
 def test_tables_hold_all_shares_and_the_axes_are_named(small: Result, small_figure: Figure) -> None:

@@ -5,8 +5,8 @@ import pytest
 
 import steadygaze
 from steadygaze.labels import Kept
-from steadygaze.report.page import thresholds
-from steadygaze.report.page.thresholds import make_delta_curve, make_thresholds
+from steadygaze.report import thresholds
+from steadygaze.report.thresholds import make_delta_curve, make_thresholds
 from steadygaze.results.result import Result
 
 PATCH = "patch:x=12,y=12,w=4,h=4"

@@ -23,7 +23,7 @@ from steadygaze.report.page import cards, html
 from steadygaze.report.page.cards import image_uri, map_uri
 from steadygaze.report.page.explorer import make_explorer
 from steadygaze.report.page.html import make_report, write_report
-from steadygaze.report.page.thresholds import make_thresholds
+from steadygaze.report.thresholds import make_thresholds
 from steadygaze.results.result import Result
 from steadygaze.results.store import read_summary
 

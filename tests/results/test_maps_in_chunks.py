@@ -24,7 +24,7 @@ from steadygaze.regions.chunked_walk import Chunk
 from steadygaze.regions.region import RegionSet, take_regions
 from steadygaze.report.figures import make_figure
 from steadygaze.report.page.html import make_report
-from steadygaze.report.page.thresholds import make_thresholds
+from steadygaze.report.thresholds import make_thresholds
 from steadygaze.results.description import find_kept_range
 from steadygaze.results.result import Result
 from support.networks.chunked_maps import QUESTIONS, run_in_chunks, run_map, small_chunks

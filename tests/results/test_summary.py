@@ -83,7 +83,8 @@ def test_map_that_was_stopped_at_once_promises_nothing(results):
 
 def test_chosen_options_are_told(results):
     assert results["moving l1"].summary()["attention"] == {
-        "filter": "abs+mean", "distance": "l1", "classes": [3, 7],
+        "filter": "abs+mean", "distance": "l1", "classes": [3, 7], "property": "distance", "explain": "gradient",
+        "threshold": "0.7", "mask": None,
     }  # fmt: skip
     assert results["line"].summary()["attention"]["classes"] == "all"
     assert results["line"].summary()["property"] == "ar"

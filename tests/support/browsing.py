@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from steadygaze.report.page.explorer import make_explorer
-from steadygaze.report.page.thresholds import make_thresholds
+from steadygaze.report.thresholds import make_thresholds
 from steadygaze.results.result import Result
 
 FLAGS = [

@@ -63,6 +63,21 @@ def distances(rows, maps, packed, words, first, end, steps, shape, norm, expecte
 
 
 @compiled
+def collect_maps(rows, maps, packed, words, first, end, steps, shape, scratch, out):
+    """Filtered maps of the patterns packed[first:end] into out (end − first, K, pixels). scratch: (2, pixels)."""
+    pixels = rows.offsets[1]
+    for p in range(first, end):
+        move_to(rows, maps, packed[p], words[p])
+        for n in range(out.shape[1]):
+            here, target = maps.gradient[n, :pixels], out[p - first, n]
+            if steps.shape[0] > 0:
+                _filter_map(here, scratch[0], scratch[1], shape, steps)
+                here = scratch[0]
+            for i in range(pixels):
+                target[i] = here[i]
+
+
+@compiled
 def breakpoints(
     rows, maps, packed, words, first, end, ranges, steps, shape, expected, slope, scratch, start, places, jumps, counts
 ):
@@ -135,10 +150,14 @@ def _broken_value(start, places, jumps, tau, rounding):
 
 @compiled
 def curve_value(quadratic, start, places, jumps, tau, rounding):
-    """Value, right derivative and rounding error of a curve at τ; the nonempty arrays determine the kind of curve."""
-    if quadratic.shape[0] > 0:
-        return _quadratic_value(quadratic, tau, rounding)
-    return _broken_value(start, places, jumps, tau, rounding)
+    """Value, right derivative and rounding error of a curve at τ: the sum of what its nonempty arrays describe."""
+    if quadratic.shape[0] == 0:
+        return _broken_value(start, places, jumps, tau, rounding)
+    value, rise, error = _quadratic_value(quadratic, tau, rounding)
+    if start.shape[0] > 0:
+        other, slope, doubt = _broken_value(start, places, jumps, tau, rounding)
+        value, rise, error = value + other, rise + slope, error + doubt + 4.0 * UNIT * (abs(value) + abs(other))
+    return value, rise, error
 
 
 @compiled

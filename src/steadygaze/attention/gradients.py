@@ -33,7 +33,7 @@ Bits = list[np.ndarray]  # patterns of the classifier: one boolean array (B, n) 
 
 @dataclass(frozen=True, eq=False)
 class AimedChain(Chain):
-    """A chain whose outputs are linear functions of the logits; top_error (K', n) bounds the error of its last matrix.
+    """A chain whose outputs are linear functions of the aims; top_error (K', n) bounds the error of its last matrix.
 
     >>> chain = Chain((AffineMap(np.eye(2), np.zeros(2)),))
     >>> AimedChain.of(chain, np.array([[1.0, -1.0]])).maps[-1].matrix
@@ -44,8 +44,8 @@ class AimedChain(Chain):
 
     @classmethod
     def of(cls, chain: Chain, targets: np.ndarray) -> "AimedChain":
-        """Aim a chain at the functions targets @ logits, with targets (K', K)."""
-        *maps, last = chain.maps
+        """Aim a chain at the functions targets @ aims, with targets (K', A)."""
+        maps, last = chain.maps[:-1], chain.aim
         matrix = dense(last.matrix)
         if (targets == (targets != 0.0)).all() and (targets.sum(axis=1) == 1.0).all():
             chosen = targets.argmax(axis=1)  # choosing logits rounds nothing
@@ -89,7 +89,7 @@ def _backward(chain: Chain, bits: Bits) -> Iterator[np.ndarray]:
 
 
 def maps_under(graph: Graph, bits: Bits, targets: np.ndarray | None = None) -> np.ndarray:
-    """Gradients (K', pixels) of targets @ logits (all logits by default) under one pattern, by linear steps."""
+    """Gradients (K', pixels) of targets @ aims (of all logits by default) under one pattern, by linear steps."""
     *_, maps = gradients(graph, [layer[0] for layer in bits], targets)
     return maps
 

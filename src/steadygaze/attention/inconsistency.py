@@ -1,14 +1,16 @@
-"""The attention inconsistency on each region, as numbers and curves that answer for any threshold later.
+"""The loss of attention on each region, as numbers and curves that answer for any threshold later.
 
-ai depends only on the classifier's pattern and the knot cell. If the expected map is kept, ai is one number. If it
-moves, ai is a convex function of τ = θ_T − (low end of the cell): Σ_j √(α_j − 2 β_j τ + γ_j τ²) for L2, a broken line
-for L1.
+A loss depends only on the classifier's pattern, the knot cell and τ = θ_T − (low end of the cell). The loss of the
+distance is the inconsistency ai. If the expected map is kept, ai is one number. If it moves, ai is a convex function of
+τ: Σ_j √(α_j − 2 β_j τ + γ_j τ²) for L2, a broken line for L1. The losses of the other measures follow from a few sums.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from threading import Lock
+from typing import Any
 
 import numpy as np
 
@@ -21,9 +23,12 @@ from ..regions.patterns import PatternTable, distinct_rows, unpack
 from ..regions.region import RegionSet
 from ..tolerances import UNIT
 from . import curve_kernels as kernels
+from .distances import Distance
 from .filters import IDENTITY
 from .gradients import AimedChain, allowed_flips, gradient_maps, maps_under
-from .options import AttentionOptions, Distance
+from .measures import Expectation, Measure
+from .measures.distance import DISTANCE
+from .options import AttentionOptions
 from .rows import Maps, blank_maps, compress, lay_out
 
 # Blocks of patterns that one thread computes in a row, and their sizes; the first of each is computed from scratch.
@@ -35,13 +40,13 @@ BREAKPOINT_ROOM = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class Inconsistency:
-    """ai of every region, as a function of τ.
+    """The loss of every region, as a function of τ.
 
     curve (R,): the curve (of Q) of each region; curve_cell (Q,): its knot cell; curve_pattern (Q,): its pattern.
     constant (Q,): ai if the map is kept. quadratic (Q, K, 3): α, β, γ of each class (L2, moving). For L1 and moving
-    maps `start` (Q, 3) holds value and slope where a curve begins, and that τ; places[k] and jumps[k] for
-    breaks[q] ≤ k < breaks[q+1] are the breakpoints, ascending. Unused arrays are empty. `terms` counts the pixels of
-    each sum.
+    maps `start` (Q, 3) holds value and slope where a curve begins, and that τ; places[k] and jumps[k] for breaks[q] ≤ k
+    < breaks[q+1] are the breakpoints, ascending. sums (Q, S): the numbers of another measure, facts: what it knows
+    about each knot cell. Unused arrays are empty. `terms` counts the terms of each sum.
     """
 
     curve: np.ndarray
@@ -54,6 +59,9 @@ class Inconsistency:
     places: np.ndarray
     jumps: np.ndarray
     terms: int = 1
+    sums: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
+    measure: Measure = DISTANCE
+    facts: Mapping[int, Any] = field(default_factory=dict)
 
     @classmethod
     def empty(
@@ -71,7 +79,7 @@ class Inconsistency:
 
     @property
     def moves(self) -> bool:
-        """Whether ai depends on θ_T within a region."""
+        """Whether ai depends on θ_T within a region; only for distances."""
         return bool(len(self.quadratic) or len(self.start))
 
 
@@ -96,7 +104,7 @@ def _flips(compound: Compound, options: AttentionOptions, original: "SharedArray
     return allowed_flips(aimed_chain(compound, options), options, original.values)
 
 
-_JOINED = ("curve_cell", "constant", "quadratic", "start", "places", "jumps")
+_JOINED = ("curve_cell", "constant", "quadratic", "start", "places", "jumps", "sums")
 """Arrays of curves that are joined row by row."""
 
 
@@ -109,10 +117,10 @@ def join_curves(found: list[Inconsistency], regions: RegionSet) -> Inconsistency
     pattern[numbers] = regions.pattern[first]
     before = np.cumsum([0, *(int(one.breaks[-1]) for one in found)])
     breaks = [np.zeros(1, dtype=np.int64), *(one.breaks[1:] + start for one, start in zip(found, before, strict=False))]
-    terms, columns = found[0].terms, {name: [getattr(one, name) for one in found] for name in _JOINED}
+    first_one, columns = found[0], {name: [getattr(one, name) for one in found] for name in _JOINED}
     found.clear()
-    joined = {name: join_rows(columns.pop(name)) for name in _JOINED}
-    return Inconsistency(curve=curve, curve_pattern=pattern, breaks=np.concatenate(breaks), terms=terms, **joined)
+    joined: dict[str, Any] = {name: join_rows(columns.pop(name)) for name in _JOINED}
+    return replace(first_one, curve=curve, curve_pattern=pattern, breaks=np.concatenate(breaks), **joined)
 
 
 def measure_again(
@@ -140,11 +148,17 @@ def aimed_chain(compound: Compound, options: AttentionOptions) -> AimedChain:
     return AimedChain.of(compound.chain, options.targets(compound.graph.classes))
 
 
+@lru_cache(maxsize=4)
+def original_gradients(compound: Compound, options: AttentionOptions) -> np.ndarray:
+    """The gradients (K', C, H, W) behind the maps of the unperturbed image, under its pattern."""
+    graph = compound.graph
+    maps = maps_under(graph, compound.original_pattern, options.targets(graph.classes))
+    return maps.reshape(-1, *compound.perturbed.x0.shape)
+
+
 def original_maps(compound: Compound, options: AttentionOptions) -> np.ndarray:
     """The filtered maps (K', C, H, W) of the unperturbed image, under its pattern."""
-    graph, image = compound.graph, compound.perturbed.x0
-    maps = maps_under(graph, compound.original_pattern, options.targets(graph.classes))
-    return options.filter(maps.reshape(-1, *image.shape))
+    return options.finish(original_gradients(compound, options), compound.perturbed.x0)
 
 
 def expected_maps(compound: Compound, cell: KnotCell, original: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
@@ -154,6 +168,55 @@ def expected_maps(compound: Compound, cell: KnotCell, original: np.ndarray) -> t
         return original, None
     offset, slope = moved
     return original + offset + cell.low[compound.perturbed.moving_axis] * slope, slope
+
+
+def expectation(compound: Compound, cell: KnotCell, original: np.ndarray, options: AttentionOptions) -> Expectation:
+    """The expected maps and the mask at the low end of a cell, and their changes per unit of θ_T."""
+    maps, slope = expected_maps(compound, cell, original)
+    if options.mask is None:
+        return Expectation(maps, slope)
+    weights, weight_slope = expected_maps(compound, cell, options.mask.weights)
+    return Expectation(maps, slope, weights, weight_slope)
+
+
+class CellFacts(dict[int, Any]):
+    """What a measure knows about each knot cell, computed when it is asked for."""
+
+    def __init__(self, compound: Compound, options: AttentionOptions, original: np.ndarray) -> None:
+        super().__init__()
+        self.compound, self.options, self.original = compound, options, original
+
+    def __missing__(self, cell: int) -> Any:
+        at = expectation(self.compound, self.compound.cells[cell], self.original, self.options)
+        self[cell] = self.options.measure.cell_facts(at)
+        return self[cell]
+
+
+@lru_cache(maxsize=4)
+def cell_facts(compound: Compound, options: AttentionOptions, original: "SharedArray") -> CellFacts:
+    """What a measure knows about the knot cells of a question, shared by all its curves."""
+    return CellFacts(compound, options, original.values)
+
+
+def expected_at(
+    compound: Compound, theta: np.ndarray, original: np.ndarray, options: AttentionOptions
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """The expected maps (K', C, H, W) and the mask's weights (H, W), None without a mask, at a theta (d,).
+
+    A method that multiplies gradients by the image expects the moved gradients of the unperturbed image, times the
+    image at theta.
+    """
+    perturbed, has_factor = compound.perturbed, options.method.factor_baseline is not None
+    maps = perturbed.expected(original_gradients(compound, options) if has_factor else original, theta)
+    weights = None if options.mask is None else np.clip(perturbed.expected(options.mask.weights, theta), 0.0, 1.0)
+    return options.finish(maps, compound.perturbed.image(theta)) if has_factor else maps, weights
+
+
+def single_curve(measure: Measure, maps: np.ndarray, at: Expectation) -> Inconsistency:
+    """The curve of one region with given filtered maps (K', C, H, W), for a measure other than the distance."""
+    first = np.zeros(1, dtype=np.int64)
+    found = Inconsistency.empty(first, first, first, len(maps), maps.size)
+    return replace(found, sums=measure.sums(maps[None], at), measure=measure, facts={0: measure.cell_facts(at)})
 
 
 def curve_ranges(curve: np.ndarray, taus: np.ndarray, count: int) -> np.ndarray:
@@ -188,6 +251,8 @@ class CurveTable:
         self.compound, self.options, self.original = compound, options, original
         self.cells, self.patterns = cells, patterns
         self.sums = np.zeros((len(cells), len(original), 3))
+        self.numbers: np.ndarray | None = None  # of a measure other than the distance
+        self.lock = Lock()
         self.start = np.zeros((len(cells), 3))
         self.places: list[np.ndarray] = [np.zeros(0)] * len(cells)
         self.jumps: list[np.ndarray] = [np.zeros(0)] * len(cells)
@@ -213,6 +278,8 @@ class CurveTable:
 
     def finish(self, curve: np.ndarray) -> Inconsistency:
         """All curves; curve (R,) is the curve of each region."""
+        if self.options.measure != DISTANCE:
+            return self._finish_sums(curve)
         is_square = self.options.distance is Distance.L2
         classes, terms = self.sums.shape[1], self.original[0].size
         found = Inconsistency.empty(curve, self.cells, self.patterns, classes, terms)
@@ -224,6 +291,19 @@ class CurveTable:
         breaks = np.concatenate([[0], np.cumsum([len(part) for part in self.places])])
         places, jumps = (np.concatenate([np.zeros(0), *parts]) for parts in (self.places, self.jumps))
         return replace(found, start=self.start, breaks=breaks, places=places, jumps=jumps)
+
+    def _finish_sums(self, curve: np.ndarray) -> Inconsistency:
+        found = Inconsistency.empty(curve, self.cells, self.patterns, len(self.original), self.original.size)
+        numbers = np.zeros((0, 0)) if self.numbers is None else self.numbers
+        facts = cell_facts(self.compound, self.options, SharedArray(self.original))
+        return replace(found, sums=numbers, measure=self.options.measure, facts=facts)
+
+    def put(self, places: np.ndarray, numbers: np.ndarray) -> None:
+        """Write the numbers (B, S) of a measure to places (B,)."""
+        with self.lock:
+            if self.numbers is None:
+                self.numbers = np.zeros((len(self.cells), numbers.shape[1]))
+        self.numbers[places] = numbers
 
 
 class SharedArray:
@@ -265,13 +345,15 @@ class CellCurves:
         may_compress: bool,
     ) -> None:
         maps, steps = aimed_chain(compound, options).maps, options.filter
-        expected, slope = expected_maps(compound, compound.cells[number], original)
-        self.norm, self.shape = options.distance, original.shape[1:]
+        self.at = expectation(compound, compound.cells[number], original, options)
+        expected, slope = self.at.maps, self.at.slope
+        self.norm, self.shape, self.measure = options.distance, original.shape[1:], options.measure
+        is_distance = self.measure == DISTANCE
         flat = expected.reshape(len(original), -1)
         moved = None if slope is None else slope.reshape(len(original), -1)
-        self.is_broken = moved is not None and self.norm is Distance.L1
+        self.is_broken = is_distance and moved is not None and self.norm is Distance.L1
         smaller = None
-        if may_compress and self.norm is Distance.L2 and len(maps) > 1:
+        if may_compress and is_distance and self.norm is Distance.L2 and len(maps) > 1:
             smaller = compress(maps[0], self.shape, steps, flat, moved)
         if smaller is not None:
             first, flat, moved = smaller
@@ -285,6 +367,10 @@ class CellCurves:
 
     def compute(self, packed: np.ndarray, ranges: np.ndarray, table: CurveTable, places: np.ndarray) -> None:
         """Write the curves of packed patterns (B, bytes) over ranges (B, 2) of τ to the places (B,) of a table."""
+        if self.measure != DISTANCE:
+            numbers = [self.measure.sums(part, self.at) for part in self._filtered_maps(packed)]
+            table.put(places, np.concatenate(numbers))
+            return
         sums = np.zeros((len(packed), len(self.expected), 2))
         if self.is_dense:
             self._sum_products(packed, sums)
@@ -299,6 +385,24 @@ class CellCurves:
                 self.norm.value, self.expected, self.slope, np.zeros((2, self.expected.shape[1])), sums,
             )  # fmt: skip
         table.sums[places, :, :2], table.sums[places, :, 2] = sums, (self.slope**2).sum(axis=1)
+
+    def _filtered_maps(self, packed: np.ndarray) -> Iterator[np.ndarray]:
+        """The filtered maps (B, K', C, H, W) of packed patterns, a batch at a time."""
+        count = len(self.expected)
+        if self.is_dense:
+            for start in range(0, len(packed), BATCH):
+                found = gradient_maps(self.chain, unpack(packed[start : start + BATCH], self.hidden))
+                yield self.filter(found.reshape(-1, count, *self.shape))
+            return
+        maps, scratch = blank_maps(self.rows), np.zeros((2, self.expected.shape[1]))
+        packed = np.pad(packed, ((0, 0), (0, len(maps.packed) - packed.shape[1])))
+        for start in range(0, len(packed), BATCH):
+            end = min(start + BATCH, len(packed))
+            out = np.zeros((end - start, count, self.expected.shape[1]))
+            kernels.collect_maps(
+                self.rows, maps, packed, packed.view(np.uint64), start, end, self.filter.codes, self.shape, scratch, out
+            )
+            yield out.reshape(-1, count, *self.shape)
 
     def _sum_products(self, packed: np.ndarray, sums: np.ndarray) -> None:
         for start in range(0, len(packed), BATCH):

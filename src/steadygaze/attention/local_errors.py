@@ -32,7 +32,7 @@ from ..compound import row_terms
 from ..lazily import is_sparse
 from ..network.graph import AffineMap, Chain
 from ..tolerances import MAX_ROWS_EACH
-from .options import Distance
+from .distances import Distance
 from .rows import dense, most_reached
 
 

@@ -31,6 +31,7 @@ from .inconsistency import (
     measure_again,
     original_maps,
 )
+from .measures.distance import DISTANCE
 from .options import AttentionOptions
 
 LARGEST = 1 << 22  # most entries of a matrix from the first layer to another for a pattern to get its own bound
@@ -45,11 +46,11 @@ class Settled(NamedTuple):
 
 
 class MapErrors:
-    """Bounds on the error of ai: one for all curves (`coarse`), and one for each curve computed from scratch.
+    """Bounds on the error of maps behind a loss: one for all curves (`coarse`), and one for each from scratch.
 
-    Filters enlarge errors by at most their Lipschitz bound; moving a map does not enlarge them. The map of the
-    unperturbed image counts as well; original_doubt bounds its error from neurons of uncertain sign
-    (`Unperturbed.doubt`).
+    They bound the maps in the norm of the question; for distances also ai. Filters enlarge errors by at most their
+    Lipschitz bound; moving a map does not enlarge them. The map of the unperturbed image counts as well, if the loss
+    depends on it; original_doubt bounds its error from neurons of uncertain sign (`Unperturbed.doubt`).
     """
 
     def __init__(
@@ -89,7 +90,17 @@ class MapErrors:
     @cached_property
     def coarse(self) -> float:
         """A bound for every curve, however its maps were computed."""
-        return 2.0 * (self.chain_error + self.underflow) + self._summing + self.original_doubt
+        return self._maps_of_each * (self.chain_error + self.underflow) + self._others
+
+    @property
+    def _maps_of_each(self) -> float:
+        """How many maps with errors a loss compares."""
+        return 2.0 if self.options.measure.uses_expected else 1.0
+
+    @property
+    def _others(self) -> float:
+        """Errors beside those of the patterns' maps."""
+        return self._summing + self.original_doubt
 
     @cached_property
     def is_large(self) -> bool:
@@ -116,16 +127,21 @@ class MapErrors:
     def of(self, chosen: np.ndarray) -> np.ndarray:
         """A bound for each of the chosen curves (S,), if computed from scratch."""
         if self.is_large:
-            own = 2.0 * (self.scratch_error + self.underflow)
-            return np.full(len(chosen), own + self._summing + self.original_doubt)
+            own = self._maps_of_each * (self.scratch_error + self.underflow)
+            return np.full(len(chosen), own + self._others)
         numbers, inverse = np.unique(self.curves.curve_pattern[chosen], return_inverse=True)
         rows = self.patterns[numbers]
         bits, keys = unpack(rows, self.compound.hidden), [row.tobytes() for row in rows]
         for i, key in enumerate(keys):
             if key not in self.known:
                 self.known[key] = self._own([layer[i : i + 1] for layer in bits])
-        others = self.original_error + self._summing + self.original_doubt
-        return np.array([self.known[key] for key in keys])[inverse] + others
+        # The map of the unperturbed image counts if the loss depends on it.
+        others = (self.original_error if self.options.measure.uses_expected else 0.0) + self._others
+        each = np.array([self.known[key] for key in keys])[inverse]
+        if self.options.measure != DISTANCE:
+            # A map that is surely zero has no attention, whatever is expected.
+            return np.where(each == 0.0, 0.0, each + others)
+        return each + others
 
     @cached_property
     def known(self) -> dict[bytes, float]:
@@ -139,8 +155,13 @@ class MapErrors:
 
     @cached_property
     def _summing(self) -> float:
-        """Rounding of the differences and of the sums in the norms, relative to the largest ai and map."""
+        """Rounding of the differences and of the sums in the norms, relative to the largest ai and map.
+
+        Measures other than the distance allow for the rounding of their sums themselves.
+        """
         curves = self.curves
+        if self.options.measure != DISTANCE:
+            return 0.0
         largest = float(curves.constant.max(initial=0.0))
         if len(curves.quadratic):
             parts = np.array_split(curves.quadratic, len(curves.quadratic) // 65_536 + 1)  # a few roots at a time

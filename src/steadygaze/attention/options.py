@@ -1,54 +1,42 @@
-"""How maps are compared: attention method, filter, distance, classes."""
+"""How maps are judged: attention method, filter, the property asked of them, its distance or mask, classes."""
 
 from dataclasses import dataclass
-from enum import Enum
 
 import numpy as np
 
-from ..errors import OptionError
-from ..tolerances import LEAST_ROOT
+from .distances import Distance
 from .filters import IDENTITY, Filter
-from .methods import GRADIENT, Method
-
-
-class Distance(Enum):
-    """A norm of the difference of two maps, over all pixels and channels.
-
-    >>> Distance.parse("l2").size(np.array([[[3.0, 4.0]]]))
-    5.0
-    """
-
-    L1 = 1
-    L2 = 2
-
-    @classmethod
-    def parse(cls, text: str) -> "Distance":
-        """Read `l1` or `l2`."""
-        try:
-            return cls[text.upper()]
-        except KeyError:
-            raise OptionError(f"distance {text!r} is not known; expected l1 or l2") from None
-
-    def size(self, difference: np.ndarray) -> float:
-        """The norm of one difference (C, H, W)."""
-        flat = difference.ravel()
-        with np.errstate(over="ignore"):
-            found = float(np.linalg.norm(flat, ord=self.value))
-        largest = float(np.abs(flat).max(initial=0.0))
-        if LEAST_ROOT < found < np.inf or not 0.0 < largest < np.inf:
-            return found
-        # The squares underflow or overflow.
-        return float(np.linalg.norm(flat / largest, ord=self.value)) * largest
+from .masks import Mask
+from .measures import Measure
+from .measures.distance import DISTANCE
+from .methods import GRADIENT, GradientMethod
 
 
 @dataclass(frozen=True)
 class AttentionOptions:
-    """Which maps are compared and how: filter, distance, the classes to sum over (None: all), and the method."""
+    """Which maps are judged and how: filter, the classes to sum over (None: all), method, property and mask.
+
+    distance: the norm of differences between maps, and of their errors. Properties other than the distance have a norm
+    of their own.
+    """
 
     filter: Filter = IDENTITY
     distance: Distance = Distance.L2
     classes: tuple[int, ...] | None = None
-    method: Method = GRADIENT
+    method: GradientMethod = GRADIENT
+    measure: Measure = DISTANCE
+    mask: Mask | None = None
+
+    @property
+    def largest_factor(self) -> float:
+        """The most that a method multiplies a gradient by, at any image with pixels in [0, 1]; 1 if it does not."""
+        baseline = self.method.factor_baseline
+        return 1.0 if baseline is None else max(abs(baseline), abs(1.0 - baseline))
+
+    def finish(self, gradients: np.ndarray, images: np.ndarray) -> np.ndarray:
+        """Filtered maps (…, K', C, H, W), given the gradients of the same shape at images (…, C, H, W)."""
+        baseline = self.method.factor_baseline
+        return self.filter(gradients if baseline is None else gradients * (images - baseline)[..., None, :, :, :])
 
     def chosen(self, count: int) -> np.ndarray:
         """The classes as an index array, for a network with `count` logits."""
@@ -58,8 +46,16 @@ class AttentionOptions:
         """The norms of filtered maps (K', C, H, W), summed over the classes: the size of the original map, or ai."""
         return float(sum(self.distance.size(part) for part in maps))
 
+    def losses(self, actual: np.ndarray, expected: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+        """The losses (B,) of filtered maps (B, K', C, H, W) and expected maps; weights (B or 1, H, W) of the mask."""
+        return self.measure.losses(actual, expected, weights, self.distance)
+
+    def loss(self, actual: np.ndarray, expected: np.ndarray, weights: np.ndarray | None) -> float:
+        """The loss of filtered maps (K', C, H, W); weights (H, W) of the mask."""
+        return float(self.losses(actual[None], expected[None], None if weights is None else weights[None])[0])
+
     def targets(self, count: int) -> np.ndarray:
-        """Weights (K', K) of `count` logits: the compared maps are the gradients of targets @ logits."""
+        """Weights (K', A) of the network's aims, for `count` logits: maps are made of the gradients of these sums."""
         return self.method.targets(count)[self.chosen(count)]
 
     def total_size(self, error: np.ndarray) -> float:

@@ -8,15 +8,18 @@ from typing import NamedTuple
 import numpy as np
 
 from ..attention.filters import Intervals
+from ..attention.measures.distance import DISTANCE
 from ..attention.options import AttentionOptions
 from ..errors import ModelError
 from ..network.graph import Graph
 from ..perturbation import Perturbed
-from ..tolerances import LEAST, SMALLEST_WEIGHT, UNIT, gamma
+from ..tolerances import MAX_MAP_PARAMETERS, SMALLEST_WEIGHT, UNIT, gamma
 from .decisions import OPEN, near_kinks
+from .expected import Ends, MovedAlong
 from .forms import Forms, pixels
+from .intervals import difference, product
 from .norms import DEEP
-from .passes import Passed, Readout, decide_layers, forward, gradients, inconsistencies
+from .passes import Passed, Readout, decide_layers, forward, gradients, reaches
 
 ORIGINAL_ROOM = 64  # generators of every layer at the unperturbed image of a deep network
 CACHED = 1 << 20  # most numbers in the arrays of one batch of boxes: eight megabytes
@@ -65,8 +68,11 @@ class Bounder:
         self, graph: Graph, perturbed: Perturbed, label: int, attention: AttentionOptions, *, room: int = 0
     ) -> None:
         self.perturbed, self.attention, self.room = perturbed, attention, room
-        self.segments, self.layers = graph.steps, graph.layers
-        if min((step.smallest for steps in self.segments for step in steps), default=1.0) < SMALLEST_WEIGHT:
+        self.segments, self.layers, self.aim_steps = graph.steps, graph.layers, graph.aim_steps
+        if (
+            min((step.smallest for steps in (*self.segments, self.aim_steps) for step in steps), default=1.0)
+            < SMALLEST_WEIGHT
+        ):
             raise ModelError(
                 f"a nonzero weight is smaller than {SMALLEST_WEIGHT:g}: products with it vanish in float64; "
                 "set such weights to zero"
@@ -84,9 +90,9 @@ class Bounder:
         return other
 
     @cached_property
-    def logits(self) -> Readout:
+    def aims(self) -> Readout:
         """The functions of the last hidden values whose gradients are the maps."""
-        return Readout.of(self.segments[-1], self.attention.targets(self.classes))
+        return Readout.of(self.aim_steps, self.attention.targets(self.classes))
 
     @property
     def neurons(self) -> int:
@@ -112,7 +118,29 @@ class Bounder:
             chosen = np.arange(len(low)) if attention is None else np.flatnonzero(attention)
             if len(chosen):
                 inconsistency[chosen] = self.inconsistency_bounds(passed.take(chosen), cell, low[chosen], high[chosen])
-            return Enclosures(self.margin_bounds(passed), inconsistency, passed.unstable, passed.pull)
+            return Enclosures(self.margin_bounds(passed), inconsistency, passed.unstable, self._pull(passed))
+
+    def _pull(self, passed: Passed) -> np.ndarray:
+        """How much each parameter (B, d) moves what is open: with many parameters, counted in units of the logits.
+
+        Up to three parameters, neurons of unknown sign alone decide: exact regions follow. With more, boxes are halved
+        until bounds decide them. So the affine part of every lead of unknown sign counts, and a neuron as much as it
+        can move the leads. A parameter that moves none of them is never split.
+        """
+        d = self.perturbed.domain.dimension
+        if d <= MAX_MAP_PARAMETERS:
+            return passed.pull
+        least, most = self.margins.bounds(passed.last)
+        # Logits that another one surely exceeds do not decide the margin.
+        is_open = (least <= 0.0) & (most >= 0.0) & (least <= most.min(axis=1, initial=np.inf, keepdims=True))
+        return np.nan_to_num(passed.pull + np.einsum("bkr,br->bk", self.margins.moves(passed.last, d), is_open))
+
+    @cached_property
+    def _counts(self) -> list[np.ndarray] | None:
+        """How much the neurons of every layer count in the pull."""
+        if self.perturbed.domain.dimension <= MAX_MAP_PARAMETERS:
+            return None
+        return reaches(self.segments, np.concatenate([self.margins.row, self.aims.row]))
 
     def bound_hulls(self, cell: int, vertices: np.ndarray, around: float, *, asks_attention: bool) -> Hulls:
         """Bound the hulls of vertices (B, V, d) in t, all in one knot cell; shorter lists repeat a vertex.
@@ -147,7 +175,7 @@ class Bounder:
     def pass_forward(self, cell: int, low: np.ndarray, high: np.ndarray) -> Passed:
         """Enclosures of every neuron on the boxes."""
         image = self.image(cell, low, high)
-        return forward(self.segments, self.layers, image, self.perturbed.domain.dimension, self.room)
+        return forward(self.segments, self.layers, image, self.perturbed.domain.dimension, self.room, self._counts)
 
     @property
     def is_deep(self) -> bool:
@@ -165,13 +193,33 @@ class Bounder:
 
     def inconsistency_bounds(self, passed: Passed, cell: int, low: np.ndarray, high: np.ndarray) -> np.ndarray:
         """Bounds (B, 2) of the inconsistency."""
-        maps = self._maps(passed)
-        flat = maps.reshape(*maps.centre.shape[:2], -1)
-        return inconsistencies(flat, *self._expected(cell, low, high), self.attention.distance)
+        measure, weights = self.attention.measure, self._weights(cell, low, high)
+        found, expected = gradients(self.segments, passed, self.aims), self._expected.ends(cell, low, high)
+        if self.attention.method.factor_baseline is not None:
+            factor = self._factor(self.image(cell, low, high))
+            if measure == DISTANCE and self.attention.filter.is_linear:
+                # The same factor for actual and expected maps: their difference is enclosed, not both.
+                maps = self._filtered(product(difference(found, expected), factor))
+                nothing = np.zeros((1, *expected[0].shape[1:]))
+                return measure.enclose(maps, (nothing, nothing), weights, self.attention.distance)
+            moved = self._filtered(product(Intervals.between(*expected), factor))
+            least, most = moved.reshape(*moved.centre.shape[:2], -1).ends
+            found, expected = product(found, factor), (least, most)
+        return measure.enclose(self._filtered(found), expected, weights, self.attention.distance)
 
-    def _maps(self, passed: Passed) -> Intervals:
-        """The filtered maps (B, K', C, H, W)."""
-        maps = gradients(self.segments, passed, self.logits)
+    def _factor(self, image: Forms) -> Intervals:
+        """The image less the method's baseline, (B, 1, pixels)."""
+        baseline = self.attention.method.factor_baseline
+        assert baseline is not None
+        least, most = image.bounds()
+        # Clipped pixels, whatever bounds of their forms say.
+        least, most = np.clip(least, 0.0, 1.0) - baseline, np.clip(most, 0.0, 1.0) - baseline
+        found = Intervals.between(least, most)
+        slack = gamma(2) * (np.abs(found.centre) + found.radius + abs(baseline))
+        return Intervals(found.centre[:, None], (found.radius + slack)[:, None])
+
+    def _filtered(self, maps: Intervals) -> Intervals:
+        """Filtered maps (B, K', C, H, W) of maps (B, K', pixels)."""
         return self.attention.filter.enclose(maps.reshape(*maps.centre.shape[:2], *self.perturbed.x0.shape))
 
     @cached_property
@@ -186,12 +234,15 @@ class Bounder:
         return float(low), float(high)
 
     @cached_property
-    def _at_original(self) -> Passed:
+    def _original_image(self) -> Forms:
         image = self.perturbed.x0.reshape(1, 1, -1)
         # A pixel read as v/255 was rounded once; 0 and 1 are exact.
-        error = np.where(image[0] < 1.0, 1.01 * UNIT * image[0], 0.0)
+        return Forms(image, np.where(image[0] < 1.0, 1.01 * UNIT * image[0], 0.0))
+
+    @cached_property
+    def _at_original(self) -> Passed:
+        exact = self._original_image
         with np.errstate(over="ignore", invalid="ignore"):
-            exact = Forms(image, error)
             if not self.is_deep:
                 return forward(self.segments, self.layers, exact)
             # Here, only rounding opens neurons, few enough for generators.
@@ -201,59 +252,36 @@ class Bounder:
     def original(self) -> Intervals:
         """The filtered maps (K', C, H, W) of the unperturbed image."""
         # If a neuron's sign is unknown at this one point, its activity is unknown, and so is the map.
-        maps = self._maps(self._at_original)
-        return maps.reshape(*maps.centre.shape[1:])
-
-    def _expected(self, cell: int, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper ends of the expected maps over boxes, (B or 1, K', pixels) each."""
-        if self.perturbed.is_curved and self.perturbed.moving_axis is not None:
-            return self._moved_over(low, high)
-        axis, count = self.perturbed.moving_axis, len(self.original.centre)
-        if axis is None:
-            least, most = self.original.ends
-            return least.reshape(1, count, -1), most.reshape(1, count, -1)
-        domain = self.perturbed.domain
-        ends = []
-        for corner in (low, high):
-            theta = domain.to_theta(corner[:, axis], axis)[:, None, None]
-            base, offset, slope, error = self._transports[cell]
-            centre = base + offset + theta * slope
-            ends.append((centre - error, centre + error))
-        return np.minimum(ends[0][0], ends[1][0]), np.maximum(ends[0][1], ends[1][1])
-
-    def _moved_over(self, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The same for maps that a curved movement takes along: interpolation mixes maps and their errors alike."""
-        centre, radius = self.original.centre, self.original.radius
-        count, size = len(centre), centre[0].size
-        both = np.concatenate([centre, radius]).reshape(-1, *centre.shape[-2:])
-        moved = self.perturbed.enclose_maps(both, low, high)
-        boxes, rows = moved.coefficients.shape[:2]
-        values = Forms(moved.coefficients.reshape(boxes, rows, -1), moved.radius.reshape(boxes, -1))
-        least, most = (part.reshape(boxes, 2 * count, size) for part in values.bounds())
-        around = np.maximum(most[:, count:], 0.0) * (1.0 + 4.0 * UNIT)
-        sizes = np.maximum(np.abs(least), np.abs(most))[:, :count] + around
-        error = around + gamma(2) * sizes + LEAST
-        return least[:, :count] - error, most[:, :count] + error
+        maps = gradients(self.segments, self._at_original, self.aims)
+        if self.attention.method.factor_baseline is not None:
+            maps = product(maps, self._factor(self._original_image))
+        filtered = self._filtered(maps)
+        return filtered.reshape(*filtered.centre.shape[1:])
 
     @cached_property
-    def _transports(self) -> list[tuple[np.ndarray, ...]]:
-        """The expected maps on every knot cell as base + offset + θ_T · slope, and a bound of their error.
+    def expected_radius(self) -> np.ndarray:
+        """How far expected maps (K', C, H, W) may be from their centres at any theta, before they are filtered."""
+        return self._expected.original.radius * self.attention.largest_factor
 
-        Each is (K', pixels). The error uses the largest terms on any cell, because rounding may push the corner of a
-        box beyond a knot, where the next cell's maps hold.
-        """
-        maps, radius, axis = self.original.centre, self.original.radius, self.perturbed.moving_axis
-        domain, cells = self.perturbed.domain, self.perturbed.cells
-        farthest = float(max(abs(domain.low[axis]), abs(domain.high[axis])))
-        moved = [part for cell in cells if (part := self.perturbed.transport(maps, cell)) is not None]
-        spread = [part for cell in cells if (part := self.perturbed.transport(radius, cell)) is not None]
-        # An expected map mixes two shifted maps; its error mixes theirs.
-        ends = [
-            np.abs(radius + offset + end[axis] * slope)
-            for cell, (offset, slope) in zip(cells, spread, strict=True)
-            for end in (cell.low, cell.high)
-        ]
-        sizes = [np.abs(offset) + farthest * np.abs(slope) for offset, slope in (*moved, *spread)]
-        error = np.max(ends, axis=0) * (1.0 + 1e-9)
-        error = error + gamma(32) * (np.abs(maps) + radius + np.max(sizes, axis=0)) + LEAST
-        return [tuple(part.reshape(len(maps), -1) for part in (maps, offset, slope, error)) for offset, slope in moved]
+    @cached_property
+    def _expected(self) -> MovedAlong:
+        """The filtered maps of the unperturbed image, or the gradients if the method multiplies them by the image."""
+        if self.attention.method.factor_baseline is None:
+            return MovedAlong(self.perturbed, self.original)
+        found = gradients(self.segments, self._at_original, self.aims)
+        return MovedAlong(self.perturbed, found.reshape(found.centre.shape[1], *self.perturbed.x0.shape))
+
+    @cached_property
+    def _mask(self) -> MovedAlong | None:
+        """The weights of the mask; they are exact."""
+        mask = self.attention.mask
+        if mask is None:
+            return None
+        return MovedAlong(self.perturbed, Intervals(mask.weights[None], np.zeros((1, *mask.weights.shape))))
+
+    def _weights(self, cell: int, low: np.ndarray, high: np.ndarray) -> Ends | None:
+        """Lower and upper ends of the mask's weights over boxes, (B or 1, pixels) each."""
+        if self._mask is None:
+            return None
+        least, most = (end[:, 0] for end in self._mask.ends(cell, low, high))
+        return np.clip(least, 0.0, 1.0), np.clip(most, 0.0, 1.0)

@@ -139,26 +139,3 @@ def lift_radii(radius, lift, least):
     for k in range(count):
         for i in range(size):
             radius[k, i] = 0.0 if radius[k, i] == 0.0 else radius[k, i] * lift + least
-
-
-@compiled
-def map_distances(centre, radius, low, high, slack, order, out):
-    """Add up the least and greatest differences between maps centre ± radius (B, K, P) and expected maps.
-
-    The expected maps lie between low and high (B or 1, K, P). out (B, K, 2): sums of differences, or of squares
-    (order 2).
-    """
-    boxes, classes, size = centre.shape
-    for b in range(boxes):
-        e = b if len(low) > 1 else 0
-        for k in range(classes):
-            near_sum = far_sum = 0.0
-            for p in range(size):
-                reach = radius[b, k, p] + slack * (abs(centre[b, k, p]) + radius[b, k, p])
-                least, most = centre[b, k, p] - reach, centre[b, k, p] + reach
-                near = max(least - high[e, k, p], low[e, k, p] - most, 0.0)
-                far = max(most - low[e, k, p], high[e, k, p] - least)
-                near_sum += near * near if order == 2 else near
-                far_sum += far * far if order == 2 else far
-            out[b, k, 0] = near_sum
-            out[b, k, 1] = far_sum

@@ -40,10 +40,13 @@ class Decided:
     output: Forms
 
 
-def decide(layer: Layer, inputs: Forms, parameters: int = 0, room: int = 0) -> Decided:
+def decide(
+    layer: Layer, inputs: Forms, parameters: int = 0, room: int = 0, weights: np.ndarray | None = None
+) -> Decided:
     """Decide the bits of a layer, given its inputs.
 
-    The first `parameters` coordinates are those of theta; up to `room` open neurons become new generators.
+    The first `parameters` coordinates are those of theta; up to `room` open neurons become new generators. `weights`
+    (n,) say how much each neuron counts in the pull; by default all alike.
     """
     low, high = inputs.bounds()
     bits = np.empty(low.shape, dtype=np.uint8)
@@ -55,7 +58,8 @@ def decide(layer: Layer, inputs: Forms, parameters: int = 0, room: int = 0) -> D
         for part, value in ((relaxed.slope, 1.0), (relaxed.shift, 0.0), (relaxed.radius, 0.0)):
             part[:, layer.carried] = value
     unstable = is_open.sum(axis=1)
-    pull = np.einsum("bkn,bn->bk", np.abs(inputs.forms[:, 1 : 1 + parameters]), is_open.astype(np.float64))
+    counted = is_open.astype(np.float64) if weights is None else is_open * weights
+    pull = np.einsum("bkn,bn->bk", np.abs(inputs.forms[:, 1 : 1 + parameters]), counted)
     if len(layer.entries):
         _Windows(layer, inputs).decide(low, high, bits, relaxed, unstable, pull)
     return Decided(inputs, low, high, bits, unstable, pull, relaxed.of(inputs, room))

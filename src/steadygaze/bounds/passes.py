@@ -10,10 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..attention.filters import Intervals
-from ..attention.options import Distance
 from ..network.layers import Layer
 from ..network.steps import Step
-from ..tolerances import FLOOR, LEAST, LEAST_ROOT, down, gamma, up
+from ..tolerances import FLOOR, LEAST, gamma, up
 from . import box_kernels as kernels
 from .decisions import OPEN, Decided, decide
 from .forms import Corners, Forms, through, unknown
@@ -64,6 +63,12 @@ class Readout:
         is_known = np.isfinite(centre) & np.isfinite(reach)
         return np.where(is_known, low, -np.inf), np.where(is_known, high, np.inf)
 
+    def moves(self, forms: Forms, parameters: int) -> np.ndarray:
+        """How much each parameter moves the functions in their affine part, (B, parameters, R); no bound."""
+        boxes = len(forms.forms)
+        own = np.ascontiguousarray(forms.forms[:, 1 : 1 + parameters]).reshape(boxes * parameters, -1)
+        return np.abs(own @ self.row.T).reshape(boxes, parameters, -1)
+
     def at_corners(self, forms: Forms, corners: Corners) -> tuple[np.ndarray, np.ndarray]:
         """Values (B, V, R) at the corners of affine functions close to the given ones on the polytopes.
 
@@ -109,11 +114,13 @@ class Passed:
 
 
 def decide_layers(
-    segments: Segments, layers: Sequence[Layer], image: Forms, parameters: int = 0, room: int = 0
-) -> Iterator[Decided]:
+    segments: Segments, layers: Sequence[Layer], image: Forms, parameters: int = 0, room: int = 0,
+    weights: Sequence[np.ndarray] | None = None,
+) -> Iterator[Decided]:  # fmt: skip
     """Carry values through the classifier, layer by layer.
 
-    The first `parameters` coordinates of the forms are those of theta; every layer may add `room` generators.
+    The first `parameters` coordinates of the forms are those of theta; every layer may add `room` generators. `weights`
+    (n,) of every layer say how much its neurons count in the pull.
     """
     values, own = image, room
     for number, (steps, layer) in enumerate(zip(segments[:-1], layers, strict=True)):
@@ -121,7 +128,7 @@ def decide_layers(
             values = through(values, step)
         if room and image.norms is not None:
             own = _affordable_room(segments[number:], values, room)
-        found = decide(layer, values, parameters, own)
+        found = decide(layer, values, parameters, own, None if weights is None else weights[number])
         values = found.output
         yield found
 
@@ -133,11 +140,30 @@ def _affordable_room(segments: Segments, values: Forms, room: int) -> int:
     return max(0, min(room, NUMBERS // (boxes * widest) - rows))
 
 
-def forward(segments: Segments, layers: Sequence[Layer], image: Forms, parameters: int = 0, room: int = 0) -> Passed:
+def reaches(segments: Segments, rows: np.ndarray) -> list[np.ndarray]:
+    """How much the outputs of each layer (n,) can move functions of the last hidden values with these rows (R, n).
+
+    The rows count together, and every neuron above as active: an estimate, for hints.
+    """
+    reach = np.abs(rows).sum(axis=0)
+    found = [reach]
+    for steps in reversed(segments[1:-1]):
+        row = reach[None]
+        for step in reversed(steps):
+            row = step.backward_abs(row)
+        reach = row[0]
+        found.append(reach)
+    return found[::-1]
+
+
+def forward(
+    segments: Segments, layers: Sequence[Layer], image: Forms, parameters: int = 0, room: int = 0,
+    weights: Sequence[np.ndarray] | None = None,
+) -> Passed:  # fmt: skip
     """Carry values through the classifier up to its last hidden layer; see `decide_layers`."""
     bits, last = [], image
     unstable, pull = np.zeros(len(image.forms), dtype=np.int64), np.zeros((len(image.forms), parameters))
-    for layer, found in zip(layers, decide_layers(segments, layers, image, parameters, room), strict=True):
+    for layer, found in zip(layers, decide_layers(segments, layers, image, parameters, room, weights), strict=True):
         bits.append(found.bits)
         unstable += found.unstable
         pull += found.pull
@@ -164,19 +190,3 @@ def gradients(segments: Segments, passed: Passed, logits: Readout) -> Intervals:
             centre = np.ascontiguousarray(step.backward(centre))
         centre, radius = centre.reshape(boxes, count, -1), radius.reshape(boxes, count, -1)
     return Intervals(centre, radius)
-
-
-def inconsistencies(maps: Intervals, low: np.ndarray, high: np.ndarray, distance: Distance) -> np.ndarray:
-    """Proved bounds (B, 2) of Σ_j dist(map_j, expected_j); maps (B, K, pixels), expected maps between low and high."""
-    boxes, classes, size = maps.centre.shape
-    sums = np.empty((boxes, classes, 2))
-    kernels.map_distances(maps.centre, maps.radius, low, high, gamma(2), distance.value, sums)
-    if distance is Distance.L2:
-        # An overflown sum of squares gives no lower bound.
-        sums[:, :, 0] = np.where(np.isfinite(sums[:, :, 0]), sums[:, :, 0], 0.0)
-        sums = np.sqrt(sums)
-    lower, upper = sums.sum(axis=1).T
-    terms = classes + size + 8
-    least, most = np.maximum(lower * down(terms) - classes * LEAST_ROOT, 0.0), upper * up(terms) + classes * LEAST_ROOT
-    # After an overflow, nothing is known.
-    return np.stack([np.where(np.isfinite(least), least, 0.0), np.where(np.isnan(most), np.inf, most)], axis=1)

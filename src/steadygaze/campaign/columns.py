@@ -12,20 +12,21 @@ from pathlib import Path
 from typing import Any, Literal
 
 from .. import zoo
+from ..attention.measures.distance import DISTANCE
 from ..budget import Budget, Limits
 from ..engines import ENGINES, RunPlan
 from ..engines.contract import RunOptions, Until
 from ..errors import InternalError, SteadygazeError, StoreError
 from ..labels import ATTENTIONS, CLASSIFICATIONS, SHARES, Label, Status
-from ..question import OPTIONS, Question, make_question
+from ..question import Question, make_question
+from ..question_options import OPTIONS
 from ..results.result import Result
-from ..results.tiling import RELATIVE_DELTAS
 from .stored_campaign import METHODS, Plan, Task, digest_of, image_file, made_by
 
 Kind = Literal["text", "whole", "number"]
 Bounds = tuple[float, float]
 SETS = (*CLASSIFICATIONS, *ATTENTIONS)
-PERCENTS = tuple(f"{100 * part:g}%" for part in RELATIVE_DELTAS)
+PERCENTS = DISTANCE.marks
 SMALL = (("brightness:0..0.02",), ("translate:dy=1:0..0.05", "brightness:0..0.02"))
 SOLID = ("translate:dy=1:0..0.02", "brightness:0..0.01", "patch:x=12,y=12,w=4,h=4:0..0.01")
 """Domains with a few regions: solving them compiles the code and computes little else."""
@@ -104,11 +105,11 @@ def _share_columns(share: str) -> list[CampaignColumn]:
 
 
 def _percent_columns(percent: str) -> list[CampaignColumn]:
-    meaning = f"share that is AR at δ = {percent} of `map_size`"
+    meaning = f"share that is AR at δ = {percent} of `map_size`; of `distance` only"
 
     def kept(result: Result) -> Bounds | None:
         is_known = result.is_measured and result.tiling.answers_any_delta
-        return result.kept_shares[percent] if is_known else None
+        return result.kept_shares.get(percent) if is_known else None
 
     return _bounds(percent_column(percent), meaning, kept)
 
@@ -130,6 +131,10 @@ def _nearest_columns(name: str) -> list[CampaignColumn]:
         return (found.low, found.high) if result.tiling.answers_any_delta else None
 
     return _bounds(f"nearest_{name.lower()}", meaning, nearest)
+
+
+def _absolute_threshold(result: Result) -> float:
+    return result.question.attention.measure.threshold_at(result.answer.delta, result.question.base)
 
 
 def _option_column(name: str) -> CampaignColumn:
@@ -165,7 +170,7 @@ ANSWER = (
     C("label", "whole", "the predicted class of the unperturbed image",
       answer=lambda result: result.label),
     C("delta_value", "number", "the threshold as an absolute number",
-      answer=lambda result: result.answer.delta),
+      answer=_absolute_threshold),
     C("map_size", "number", "the size of the original attention maps",
       answer=lambda result: result.question.map_size),
     C("regions", "whole", "regions found or visited one by one; for a refinement, those of mapped boxes",
@@ -255,7 +260,7 @@ def make_problem(question: Mapping[str, Any]) -> Question:
     mean, std = (each[0] if each and len(each) == 1 else each and list(each) for each in (model["mean"], model["std"]))
     return make_question(
         model["location"], place, question["perturbations"], mean=mean, std=std, scale=model["scale"],
-        output=model.get("output"), **task["options"],
+        output=model.get("output"), **{name: value for name, value in task["options"].items() if value},
     )  # fmt: skip
 
 

@@ -40,7 +40,8 @@ NAMES = {
 """Names of the figures: `figure-A-status-attention.png` and so on."""
 COLOURS = {"Robust": "#4f86c0", "NotRobust": "#b8503a", "Timeout": "#9c9c9c", "Failed": "#1f2328", p.OPEN: "#ffffff"}
 SETTING_TEXTS = {
-    "delta": "δ = {}", "filter": "{}", "dist": "{}", "classes": "classes {}", "until": "until {}",
+    "attention": "{}", "delta": "δ = {}", "tau": "τ = {}", "gamma": "γ = {}", "top": "top {}", "mask": "mask {}",
+    "filter": "{}", "dist": "{}", "classes": "classes {}", "until": "until {}",
     "w_delta": "w^δ = {}"
 }  # fmt: skip
 ENDED = (Status.ROBUST.value, Status.NOT_ROBUST.value)  # statuses of answered problems
@@ -86,7 +87,9 @@ def make_series(plan: Plan, records: Sequence[Record]) -> tuple[Series, ...]:
     by_key = {record["key"]: record for record in records}
     series = []
     for (algorithm, *values), tasks in group_tasks(plan, lambda task: (task.algorithm,)).items():
-        told = [SETTING_TEXTS[name].format(one) for name, one in zip(extra, values, strict=True) if one is not None]
+        told = [
+            SETTING_TEXTS[name].format(one) for name, one in zip(extra, values, strict=True) if one not in (None, "")
+        ]
         neurons = [plan.models[task.model].neurons for task in tasks]
         planned = {size: neurons.count(size) for size in sorted(set(neurons))}
         own = tuple(by_key[task.key] for task in tasks if task.key in by_key)

@@ -19,12 +19,13 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from .. import zoo
+from ..attention.measures import Measure
 from ..engines.contract import UNTIL, W_DELTA
 from ..errors import OptionError, SteadygazeError
 from ..images import read_image
 from ..network.model import read_model
 from ..perturbation import compose, parse_spec
-from ..question import OPTIONS, QuestionOption
+from ..question_options import OPTIONS, THRESHOLDS, QuestionOption, fitted_options
 from .stored_campaign import METHODS, Plan, PlannedImage, PlannedModel, Task, digest_of, image_file, make_key
 
 BUNDLED = ("paper", "smoke", "filters", "perturbations", "networks")
@@ -270,7 +271,19 @@ class _Reader:
             [self._checked(f"{place}.{name}", option.parse, text) for text in _listed(getattr(run, name))]
             for name, option in OPTIONS.items()
         ]
-        return [fixed | {"options": dict(zip(OPTIONS, values, strict=True))} for values in product(*choices)]
+        uses = {Measure.parse(name).option for name in choices[list(OPTIONS).index("attention")]}
+        for name in THRESHOLDS:
+            if getattr(run, name) != OPTIONS[name].paper and name not in uses:
+                self._refuse(f"{place}.{name} does not go with the attention of this run; leave it out")
+        asked = [dict(zip(OPTIONS, values, strict=True)) for values in product(*choices)]
+        found: list[dict[str, Any]] = []
+        first: dict[tuple[str, ...], dict[str, str]] = {}
+        for options in asked:
+            fitted = self._checked(place, fitted_options, options)
+            # Options that do not belong to a property would repeat its problems.
+            if first.setdefault(tuple(fitted.values()), options) == options:
+                found.append(fixed | {"options": fitted})
+        return found
 
     def _chosen(self, place: str, patterns: Any, names: Sequence[str]) -> list[str]:
         """The names that match one of the patterns, in the order of the names."""
@@ -329,10 +342,11 @@ def _listed(value: Any) -> list[Any]:
 def _task(model: str, image: str, combination: str, settings: Mapping[str, Any]) -> Task:
     chosen = settings["options"]
     words = [model, image, combination, settings["method"]]
-    words += [chosen[name] for name, option in OPTIONS.items() if option.is_in_key]
+    words += [chosen[name] for name, option in OPTIONS.items() if option.is_in_key and chosen[name]]
     usual = {name: option.paper for name, option in OPTIONS.items() if not option.is_in_key} | USUAL
+    usual["classes"] = Measure.parse(chosen["attention"]).classes
     given = chosen | settings
-    words += [f"{name.replace('_', '-')}-{given[name]}" for name in usual if given[name] not in (None, usual[name])]
+    words += [f"{name.replace('_', '-')}-{given[name]}" for name in usual if given[name] not in (None, "", usual[name])]
     return Task(key=make_key(*words), model=model, image=image, combination=combination, **settings)
 
 

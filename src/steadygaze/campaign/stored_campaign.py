@@ -26,7 +26,7 @@ from .. import zoo
 from ..engines import ENGINES
 from ..errors import StoreError
 from ..labels import Label
-from ..question import OPTIONS
+from ..question_options import OPTIONS
 from ..results.directory import atomic_file
 
 try:
@@ -83,8 +83,8 @@ class PlannedModel(Struct, frozen=True, forbid_unknown_fields=True):
 class Task(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     """One problem: a model, an image, a combination of perturbations, how to answer it, and its limits.
 
-    options: those of the question, as texts (see `question.OPTIONS`). `until` is for refine, `w_delta` for gbs; None
-    elsewhere. `key` is unique in the plan, and names a file.
+    options: those of the question, as texts (see `question_options.OPTIONS`). `until` is for refine, `w_delta` for gbs;
+    None elsewhere. `key` is unique in the plan, and names a file.
     """
 
     key: str

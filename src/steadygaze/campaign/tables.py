@@ -16,7 +16,7 @@ from typing import Any
 from ..compare.ranking import Ranking, find_contrary, rank
 from ..errors import OptionError
 from ..labels import Label, Status
-from ..question import OPTIONS
+from ..question_options import OPTIONS, THRESHOLDS, threshold_of
 from ..words import share_text
 from . import INSIGHTS
 from .columns import COLUMNS, MEASURED, PERCENTS, CampaignColumn, make_record, percent_column
@@ -278,25 +278,29 @@ def _show_silent(records: Sequence[Record]) -> Insight:
 
 
 def _show_delta(records: Sequence[Record]) -> Insight:
-    deltas = list(dict.fromkeys(one["delta"] for one in records))
+    records = [{**one, "threshold": threshold_of(one)} for one in records]
+    deltas = list(dict.fromkeys(one["threshold"] for one in records))
     lines = []
-    for settings, own in _by_settings(records, without=("delta",)):
+    for settings, own in _by_settings(records, without=THRESHOLDS):
         for (model, combination), each in _by(own, "model", "combination"):
-            by_delta = _balanced(each, "delta", ("image",))
+            by_delta = _balanced(each, "threshold", ("image",))
             if not by_delta:
                 continue
             first = next(iter(by_delta.values()))
             line = settings | {"model": model, "combination": combination, "images": len(first)}
-            line |= {f"AR at {percent}": _mean(first, percent_column(percent)) for percent in PERCENTS}
-            line |= {f"AR at δ={one}": _mean(by_delta[one], "ar") if one in by_delta else None for one in deltas}
+            if all(one["attention"] in (None, "distance") for one in first):
+                line |= {f"AR at {percent}": _mean(first, percent_column(percent)) for percent in PERCENTS}
+            line |= {f"AR at {one}": _mean(by_delta[one], "ar") if one in by_delta else None for one in deltas}
             lines.append(line | {"map size": sum(one["map_size"] for one in first) / len(first)})
     note = "mean shares of the domain; percentages are of the size of the original maps, whose mean is the last column"
-    return Insight("delta", "how the share of AR varies with δ", note, tuple(lines))
+    return Insight("delta", "how the share of AR varies with the threshold", note, tuple(lines))
 
 
 def _show_filter(records: Sequence[Record]) -> Insight:
     lines = []
-    for settings, own in _by_settings(records, without=("delta", "filter", "dist")):
+    # The percentages are those of distances.
+    records = [one for one in records if one["attention"] in (None, "distance")]
+    for settings, own in _by_settings(records, without=(*THRESHOLDS, "filter", "dist")):
         # These shares do not depend on the δ of the question: one answer for each problem.
         once = _narrowest(own, ("filter", "dist"), [percent_column(part) for part in PERCENTS])
         tagged = [{**one, "way": (one["filter"], one["dist"])} for one in once]

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 
+from ..attention.measures.distance import DISTANCE
 from ..engines import ENGINES
 from ..labels import ATTENTIONS, CLASSIFICATIONS, Label, Verdict
-from ..results.description import verdict_sentences
+from ..results.description import NAMED_UNDECIDED, verdict_sentences
 from ..results.summary import AnswerFacts, Summary
 from ..tolerances import MAX_MAP_PARAMETERS
 from ..words import (
@@ -36,7 +37,7 @@ def question_text(summary: AnswerFacts) -> str:
 
 def property_text(summary: AnswerFacts) -> str:
     """The property asked, as part of a sentence."""
-    label, attention = ["the label is kept"], [f"the attention maps stay {_within(summary)}"]
+    label, attention = ["the label is kept"], [_attention_text(summary)]
     return " and ".join(label * summary.property.asks_label + attention * summary.property.asks_attention)
 
 
@@ -66,8 +67,13 @@ def domain_facts(summary: Summary, seconds: Mapping[str, float], reason: str | N
     yield "nearest MR", nearest_text(summary, Label.CR)
     if summary.is_measured:
         yield "nearest IR", nearest_text(summary, Label.AR)
-        yield "AR at other δ", kept_text(summary)
-        yield "entirely AR", enough_text(summary)
+        measure = summary.measure
+        if measure.option is not None:
+            yield f"AR at other {measure.thresholds_word}", kept_text(summary)
+            yield "entirely AR", enough_text(summary)
+        zero = summary.zero_attention_share
+        if isinstance(zero, tuple) and (zero[0] > 0.0 or zero[1] >= NAMED_UNDECIDED):
+            yield "no attention", f"{share_text(*zero)} (maps that are zero everywhere; counts as IR)"
     if reason is not None:
         yield "method", f"{summary.method}: {reason}"
     boxes = summary.boxes
@@ -87,7 +93,7 @@ def search_facts(summary: Summary, seconds: Mapping[str, float]) -> Facts:
     method += [] if width is None else [f"w^δ = {number_text(width)}"]
     yield "method", "; ".join(method)
     if summary.sets[Label.AR] is not None:
-        yield "δ", delta_text(summary)
+        yield summary.measure.symbol_word, delta_text(summary)
     yield "status", f"{summary.status.value}: {summary.status.sentence}"
     visited = f"{counted(summary.visited, 'region')}, {share_text(summary.visited_share)} of the domain"
     if summary.following:
@@ -104,6 +110,8 @@ def search_facts(summary: Summary, seconds: Mapping[str, float]) -> Facts:
 def delta_text(summary: AnswerFacts) -> str:
     """The threshold, absolute, and as a percentage if it was given as one."""
     text, value = summary.delta.text, number_text(summary.delta.value)
+    if summary.measure != DISTANCE:
+        return summary.measure.threshold_words(summary.stated, 5)
     return f"{value} ({text.removesuffix('%')} % of the original maps)" if text.endswith("%") else value
 
 
@@ -122,14 +130,22 @@ def nearest_text(summary: Summary, name: str) -> str:
 
 
 def kept_text(summary: Summary) -> str:
-    """The share of AR at thresholds relative to the size of the original maps."""
+    """The share of AR at other thresholds; those of distances are relative to the size of the original maps."""
+    if summary.measure != DISTANCE:
+        found = {text: share for text, share in (summary.at_threshold or {}).items() if isinstance(share, tuple)}
+        return "; ".join(f"at {text.replace('%', ' %')} {share_text(*share)}" for text, share in found.items())
     kept = {name: bounds for name, bounds in (summary.ar_at_delta or {}).items() if isinstance(bounds, tuple)}
     shares = "; ".join(f"at {name.removesuffix('%')} % {share_text(*bounds)}" for name, bounds in kept.items())
     return f"{shares} (of the original maps' size, {number_text(summary.delta.map_size)})"
 
 
 def enough_text(summary: Summary) -> str:
-    """The smallest known δ at which the whole domain is AR, kinks aside."""
+    """The strictest known threshold at which the whole domain is AR, kinks aside."""
+    if summary.measure != DISTANCE:
+        reached = (summary.at_threshold or {}).get("all")
+        if not isinstance(reached, float):
+            return "at no threshold that is known"
+        return f"up to {summary.measure.reached_text(reached)}, kinks aside"
     enough, size, is_map = (summary.ar_at_delta or {})["all"], summary.delta.map_size, summary.boxes is None
     if not isinstance(enough, float):
         return f"unknown: {'the map is partial' if is_map else 'not proved'}"
@@ -138,8 +154,10 @@ def enough_text(summary: Summary) -> str:
     return f"{'from' if is_map else 'from at most'} δ = {enough:.8g}{share}, kinks aside"
 
 
-def _within(summary: AnswerFacts) -> str:
-    return f"within δ = {delta_text(summary)} of the expected ones"
+def _attention_text(summary: AnswerFacts) -> str:
+    if summary.measure == DISTANCE:
+        return f"the attention maps stay within δ = {delta_text(summary)} of the expected ones"
+    return summary.measure.clauses(summary.stated).kept
 
 
 def _component_texts(summary: Summary) -> Iterator[str]:

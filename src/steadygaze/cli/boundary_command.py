@@ -21,6 +21,9 @@ def boundary(
     directory: o.DirectoryOption,
     property: o.OtherPropertyOption = None,
     delta: o.OtherDeltaOption = None,
+    tau: o.OtherTauOption = None,
+    gamma: o.OtherGammaOption = None,
+    top: o.OtherTopOption = None,
     pictures: o.BoundaryPicturesOption = None,
     json: o.JsonOption = False,
     debug: o.DebugOption = False,
@@ -36,7 +39,7 @@ def boundary(
     from .boundary_text import describe_boundary  # noqa: PLC0415 (slow to import)
     from .printing import load_at, print_json  # noqa: PLC0415 (slow to import)
 
-    result = load_at(directory, delta)
+    result = load_at(directory, {"delta": delta, "tau": tau, "gamma": gamma, "top": top})
     try:
         found = result.boundary(property)
     except OptionError as error:

@@ -119,11 +119,16 @@ def pictures(name: str, text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(words))
 
 
-def _delta(_: str, text: str) -> str:
-    from ..threshold import Threshold  # noqa: PLC0415 (slow to import)
+def _threshold_of(attention: str) -> Reader:
+    """A reader of thresholds of a property of attention: it keeps the text."""
 
-    Threshold.parse(text)
-    return text
+    def read(_: str, text: str) -> str:
+        from ..attention.measures import Measure  # noqa: PLC0415 (slow to import)
+
+        Measure.parse(attention).with_threshold(text)
+        return text
+
+    return read
 
 
 def _width(name: str, text: str) -> float:
@@ -157,25 +162,62 @@ ImageOption = Annotated[str, option(
 )]  # fmt: skip
 PerturbOption = Annotated[list[str], option(
     "--perturb SPEC",
-    "A perturbation: brightness, brightness:-0.2..0.5, darkness:0..0.3, patch:x=12,y=12,w=4,h=4, translate:dy=1 or "
-    "translate:dx=3:0..1.5. Repeat the option to combine up to four (a map allows up to three).", QUESTION,
+    "A perturbation: brightness:-0.2..0.5, contrast, haze, patch:x=12,y=12,w=4,h=4, blur:sigma=1.5, "
+    "translate:dx=3:0..1.5 and others (see the guide). Repeat the option to combine several (a map allows up to three, "
+    "a search four).", QUESTION,
 )]  # fmt: skip
 PropertyOption = Annotated[str, option(
     "--property cr|ar|both",
     "The property to prove everywhere: the label is kept (cr), the attention is kept (ar), or both.", QUESTION,
 )]  # fmt: skip
-DeltaOption = Annotated[str, option(
+AttentionOption = Annotated[str, option(
+    "--attention NAME",
+    "What it means that attention is kept. distance: the maps stay close to the expected ones (the paper's property); "
+    "object: their mass stays on the object; pointing: their largest value lies on the object; alike: they point the "
+    "same way as the expected ones; topk: they share their strongest pixels.", QUESTION,
+    read=one_of("distance", "object", "pointing", "alike", "topk"),
+)]  # fmt: skip
+DeltaOption = Annotated[str | None, option(
     "--delta NUMBER|PERCENT",
-    "How far the attention maps may be from the expected ones: absolute (3.0), or a percentage of the size of the "
-    "original maps.", QUESTION,
+    "For distance: how far the attention maps may be from the expected ones: absolute (3.0), or a percentage of the "
+    "size of the original maps.", QUESTION, default="25%", read=_threshold_of("distance"),
+)]  # fmt: skip
+TauOption = Annotated[str | None, option(
+    "--tau NUMBER|PERCENT",
+    "For object: the least share of the maps' mass on the object: absolute (0.5), or a percentage of the share that "
+    "the unperturbed image has there.", QUESTION, default="90%", read=_threshold_of("object"),
+)]  # fmt: skip
+GammaOption = Annotated[str | None, option(
+    "--gamma NUMBER", "For alike: the least cosine of actual and expected maps.", QUESTION, default="0.9",
+    read=_threshold_of("alike"),
+)]  # fmt: skip
+TopOption = Annotated[str | None, option(
+    "--top K:SHARE", "For topk: of the K strongest pixels at least this share stays.", QUESTION, default="50:0.8",
+    read=_threshold_of("topk"),
+)]  # fmt: skip
+MaskOption = Annotated[str | None, option(
+    "--mask FILE.png|auto:…",
+    "For object and pointing: where the object is. A grey PNG of the image's size (weight = grey/255), or "
+    "auto:bright=0.2,grow=1: pixels above 0.2 in any channel, grown by one pixel. It moves with the image.", QUESTION,
+)]  # fmt: skip
+ExplainOption = Annotated[str, option(
+    "--explain METHOD",
+    "The explanation method whose maps are compared: gradient, input-x-gradient (times the image), "
+    "smoothgrad:n=8,sigma=0.1,seed=0 (the mean of the gradients at the image plus n noises of deviation sigma), or "
+    "integrated:steps=8,baseline=0 (integrated gradients by midpoints).", QUESTION,
 )]  # fmt: skip
 FilterOption = Annotated[str, option(
     "--filter FILTER",
     "The filter applied to gradients before maps are compared: identity (none), abs (absolute values), mean (of 3×3 "
     "pixels), or several in a row, such as abs+mean.", QUESTION,
 )]  # fmt: skip
-DistOption = Annotated[str, option("--dist l1|l2", "The distance between two maps.", QUESTION)]
-ClassesOption = Annotated[str, option("--classes all|predicted|3,8", "The classes whose maps are compared.", QUESTION)]
+DistOption = Annotated[
+    str | None, option("--dist l1|l2", "For distance: the distance between two maps.", QUESTION, default="l2")
+]
+ClassesOption = Annotated[str | None, option(
+    "--classes all|predicted|3,8", "The classes whose maps are judged.", QUESTION,
+    default="predicted for object and pointing, else all",
+)]  # fmt: skip
 RequireOption = Annotated[Requirement | None, option(
     "--require TEXT",
     "Required shares of the domain, such as 'CR&AR>=0.9' or 'CR>=99% and IR<0.5'. The exit code then says whether "
@@ -184,7 +226,7 @@ RequireOption = Annotated[Requirement | None, option(
 MethodOption = Annotated[str, option(
     "--method auto|map|refine|bfs|gbs|boundary",
     "Two methods cover the whole domain: map finds all regions and their shares for every δ; refine decides boxes by "
-    "bounds first, and region by region if bounds do not suffice (for large networks and four perturbations). Three "
+    "bounds first, and region by region if bounds do not suffice (for large networks and many perturbations). Three "
     "visit region by region: all of them (bfs), those on a line from zero and near the boundary, as in the paper "
     "(gbs), or those along the boundary alone (boundary). gbs and boundary find violations but visit part of the "
     "domain, so they rarely prove robustness.", METHOD, read=one_of(*METHODS),
@@ -270,15 +312,23 @@ OtherPropertyOption = Annotated[Property | None, option(
     "--property cr|ar|both", "The property kept inside the boundary: the label (cr), the attention (ar), or both.",
     QUESTION, default="as stored", read=lambda _, text: Property.parse(text),
 )]  # fmt: skip
-OtherDeltaOption = Annotated[str | None, option(
-    "--delta NUMBER|PERCENT",
+
+
+def _other_threshold(spelling: str, attention: str, text: str) -> Any:
+    return option(spelling, text, QUESTION, default="as stored", read=_threshold_of(attention))
+
+
+OtherDeltaOption = Annotated[str | None, _other_threshold(
+    "--delta NUMBER|PERCENT", "distance",
     "Answer for another threshold from the stored result, without a new run; boxes of a refinement then give bounds. A "
-    "search answers only its own threshold.", QUESTION, default="as stored", read=_delta,
+    "search answers only its own threshold.",
 )]  # fmt: skip
-ComparedDeltaOption = Annotated[str | None, option(
-    "--delta NUMBER|PERCENT",
-    "One threshold for all results, without a new run: absolute (3.0), or a percentage of the size of each one's "
-    "original maps.", QUESTION, default="each result's own", read=_delta,
+OtherTauOption = Annotated[
+    str | None, _other_threshold("--tau NUMBER|PERCENT", "object", "The same for the mass on the object.")
+]
+OtherGammaOption = Annotated[str | None, _other_threshold("--gamma NUMBER", "alike", "The same for the cosine.")]
+OtherTopOption = Annotated[str | None, _other_threshold(
+    "--top K:SHARE", "topk", "The same for the share of the strongest pixels; their number stays.",
 )]  # fmt: skip
 ForceOption = Annotated[bool, option("--force", "Replace earlier output of steadygaze, and nothing else.")]
 ForceFilesOption = Annotated[bool, option("--force", "Replace existing files of the same name.")]

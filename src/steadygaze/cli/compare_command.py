@@ -20,7 +20,10 @@ OutOption = Annotated[Path | None, o.option(
 
 def compare(
     directories: DirectoriesOption,
-    delta: o.ComparedDeltaOption = None,
+    delta: o.OtherDeltaOption = None,
+    tau: o.OtherTauOption = None,
+    gamma: o.OtherGammaOption = None,
+    top: o.OtherTopOption = None,
     out: OutOption = None,
     force: o.ForceFilesOption = False,
     json: o.JsonOption = False,
@@ -29,7 +32,8 @@ def compare(
     """Compare stored maps and refinements: several networks, images or perturbations side by side.
 
     Shows the shares of each, and ranks networks by how much they keep and perturbations by their risk. If all have the
-    same domain, it shows where the first keeps label and attention and another does not. The exit code is 0.
+    same domain, it shows where the first keeps label and attention and another does not. A threshold holds for all
+    results; without one, each answers for its own. The exit code is 0.
     """
     if len(directories) < 2:
         raise OptionError("a comparison needs two or more directories; give another one")
@@ -49,7 +53,7 @@ def compare(
         from ..compare.comparison_figure import check_place, save_comparison  # noqa: PLC0415 (slow to import)
 
         check_place(out, force=force)
-    comparison = api.compare(directories, delta=delta)
+    comparison = api.compare(directories, delta=delta, tau=tau, gamma=gamma, top=top)
     summary = comparison.summary()
     files = [] if out is None else save_comparison(comparison, out, force=force)
     if json:

@@ -8,6 +8,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ..attention.measures import Measure
+from ..attention.measures.distance import DISTANCE
 from ..labels import Label
 from ..words import number_text, percent_up, rounded, rounded_down, rounded_up, share_text
 from .printing import numbers_table, print_places
@@ -27,7 +29,7 @@ SHARES = {
     "MR&IR": "MR&IR: neither kept",
     "undecided": "undecided",
 }
-FACTS = ("nearest MR", "nearest IR", "δ", "property", "verdict")
+FACTS = ("nearest MR", "nearest IR", "threshold", "property", "verdict")
 PROPERTIES = {"cr": "label kept by", "ar": "attention kept by", "both": "both kept by"}
 
 
@@ -71,7 +73,7 @@ def _question_text(summary: Mapping[str, Any], shown: Sequence[str]) -> str:
         "network": f"network {first['model']['name']}",
         "image": f"image {first['image']['name']}",
         "perturbation": f"perturbation {' + '.join(first['domain']['specs'])}",
-        "delta": f"δ = {first['delta']['text']}",
+        "delta": _threshold_text(first),
     }
     shared = [text for kind, text in same.items() if kind not in summary["differs"]]
     return "\n".join([*lines, f"The same for all: {', '.join(shared)}"] if shared else lines)
@@ -118,6 +120,17 @@ def _share_table(summary: Mapping[str, Any], names: Sequence[str]) -> Table:
     return table
 
 
+def _threshold_text(result: Mapping[str, Any]) -> str:
+    """The threshold of a result, absolute for distances, and otherwise as given."""
+    facts, delta = result["attention"], result["delta"]
+    measure = Measure.parse(facts["property"])
+    if measure == DISTANCE:
+        return (
+            f"δ = {delta['text']} ({number_text(delta['value'])})" if "%" in delta["text"] else f"δ = {delta['text']}"
+        )
+    return measure.name if facts["threshold"] is None else f"{measure.symbol} = {facts['threshold']}"
+
+
 def _cells(result: dict[str, Any]) -> list[str]:
     is_measured = "attention" in result["measures"]
     area, nearest = result["area"], result["nearest"]
@@ -127,7 +140,7 @@ def _cells(result: dict[str, Any]) -> list[str]:
         if name != Label.UNDECIDED
     ]
     distances = [distance_text(nearest[name]["low"], nearest[name]["high"]) for name in (Label.CR, Label.AR)]
-    delta = number_text(result["delta"]["value"])
+    delta = _threshold_text(result)
     if not is_measured:
         distances[1] = delta = "not measured"
     return [*shares, percent_up(area[Label.UNDECIDED][1]), *distances, delta, result["property"], result["verdict"]]

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ..attention.measures.distance import DISTANCE
 from ..engines import load
 from ..errors import OptionError
 from ..labels import ATTENTIONS, CLASSIFICATIONS, Label, Verdict
@@ -107,7 +108,10 @@ def _styled(outcome: Verdict | Outcome, text: str) -> tuple[str, str]:
 def _share_table(summary: Summary) -> Table:
     area = summary.area
     table = numbers_table("share of domain", "CR: label kept", "MR: label changed", "all")
-    for name, title in ((Label.AR, "AR: attention kept"), (Label.IR, "IR: not kept")) if summary.is_measured else ():
+    kept, lost = summary.measure.short
+    titles = ("attention kept", "not kept") if summary.measure == DISTANCE else (kept, lost)
+    pairs = zip((Label.AR, Label.IR), titles, strict=True) if summary.is_measured else ()
+    for name, title in ((name, f"{name}: {words}") for name, words in pairs):
         table.add_row(title, *(share_text(*area[key]) for key in (f"CR&{name}", f"MR&{name}", name)))
     table.add_row("all", share_text(*area[Label.CR]), share_text(*area[Label.MR]), "100 %")
     if area["undecided"][1] > 0.0:
@@ -130,12 +134,10 @@ def _set_table(summary: Summary) -> Table:
     return table
 
 
-def load_at(directory: Path, delta: str | None) -> Result:
-    """The stored result, for its own δ or another one."""
+def load_at(directory: Path, thresholds: Mapping[str, str | None]) -> Result:
+    """The stored result, for its own threshold or one of those given by the names of their options."""
     result = load(directory)
-    if delta is None:
-        return result
     try:
-        return result.with_delta(delta)
+        return result.with_options(thresholds)
     except OptionError as error:
         raise OptionError(f"{directory}: {error}") from None

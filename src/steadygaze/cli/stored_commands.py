@@ -25,10 +25,13 @@ OTHER_FORMATS = ("bmp", "eps", "gif", "jpeg", "jpg", "ps", "tif", "tiff", "webp"
 def show(
     directory: o.DirectoryOption,
     delta: o.OtherDeltaOption = None,
+    tau: o.OtherTauOption = None,
+    gamma: o.OtherGammaOption = None,
+    top: o.OtherTopOption = None,
     json: o.JsonOption = False,
     debug: o.DebugOption = False,
 ) -> int:
-    """Show a stored answer; for a map or a refinement, also at another delta.
+    """Show a stored answer; for a map or a refinement, also at another threshold.
 
     The exit code is that of the verdict, as for verify.
     """
@@ -36,8 +39,10 @@ def show(
     from .printing import describe, load_at, print_json, print_notes  # noqa: PLC0415 (slow to import)
 
     summary, seconds = store.read_summary(directory), store.read_seconds(directory)
-    if delta is not None:
-        result = load_at(directory, delta)
+    given = {"delta": delta, "tau": tau, "gamma": gamma, "top": top}
+    is_own = all(one is None for one in given.values())
+    if not is_own:
+        result = load_at(directory, given)
         summary, seconds = result.described, result.seconds
     elif summary.is_search:
         store.read_checked(directory)  # the answer of a search depends on its regions only
@@ -46,7 +51,7 @@ def show(
     else:
         print_notes(summary.notes)
         # The pictures show the threshold of the run.
-        pictures = sorted(directory.glob(f"{picture_name(summary)}.*")) if delta is None else []
+        pictures = sorted(directory.glob(f"{picture_name(summary)}.*")) if is_own else []
         describe(summary, seconds=seconds, directory=directory, pictures=pictures)
     return summary.verdict.exit_code
 
@@ -57,6 +62,9 @@ def report(
         Path | None, o.option("--out FILE.html", "The file for the report.", default="report.html in DIR")
     ] = None,
     delta: o.OtherDeltaOption = None,
+    tau: o.OtherTauOption = None,
+    gamma: o.OtherGammaOption = None,
+    top: o.OtherTopOption = None,
     force: o.ForceOption = False,
     debug: o.DebugOption = False,
 ) -> int:
@@ -77,7 +85,7 @@ def report(
     from .printing import load_at, print_places, print_verdict  # noqa: PLC0415 (slow to import)
 
     check_target(target, force=force)
-    result = load_at(directory, delta)
+    result = load_at(directory, {"delta": delta, "tau": tau, "gamma": gamma, "top": top})
     page = write_report(result, target, force=force, directory=directory)
     console = Console(highlight=False)
     print_verdict(console, result.verdict, " ".join(headline(result)))
@@ -96,6 +104,9 @@ def export(
         "A row for each activation region and box (regions), or for each part of them with a single label (pieces).",
     )] = "regions",
     delta: o.OtherDeltaOption = None,
+    tau: o.OtherTauOption = None,
+    gamma: o.OtherGammaOption = None,
+    top: o.OtherTopOption = None,
     out: Annotated[
         Path | None, o.option("--out FILE", "The file to write.", default="named after DIR, in this directory")
     ] = None,
@@ -117,14 +128,17 @@ def export(
     name = directory.resolve().name or "result"
     path = Path(f"{name}-{what}{ENDINGS[format]}") if out is None else out
     check_file(path, force=force)
-    count = api.export(directory, path, format=format, what=what, delta=delta, force=force)
+    count = api.export(
+        directory, path, format=format, what=what, delta=delta, tau=tau, gamma=gamma, top=top, force=force
+    )
     print(f"{count:,} {what} written to {path}")
     return 0
 
 
 def figure(
     kind: Annotated[
-        str, typer.Argument(metavar="KIND", help="map, path, strip, boundary, columns, tiling or visited; see above.")
+        str,
+        typer.Argument(metavar="KIND", help="map, path, strip, boundary, curve, columns, tiling, visited; see above."),
     ],
     directories: Annotated[list[Path], typer.Argument(
         metavar="DIR...", help="A directory that verify wrote; for columns, one or more for each network.",
@@ -150,6 +164,9 @@ def figure(
         "pattern.", FIGURE, default="the property asked",
     )] = None,
     delta: o.OtherDeltaOption = None,
+    tau: o.OtherTauOption = None,
+    gamma: o.OtherGammaOption = None,
+    top: o.OtherTopOption = None,
     out: Annotated[Path | None, o.option(
         "--out FILE",
         "The file to write; its ending names the format unless --format does. In a directory it is figure-KIND.",
@@ -164,7 +181,8 @@ def figure(
 
     map: classification, attention and both, with telling images. path: images and predictions along a path of
     combinations. strip: images, actual and expected maps and inconsistency along one parameter. boundary: the outermost
-    boundaries of label and attention side by side, with images. columns: maps of several networks, original (O) and
+    boundaries of label and attention side by side, with images. curve: the share that keeps its attention against every
+    threshold, with proved bounds. columns: maps of several networks, original (O) and
     under brightness (B), patch (P), translation (T). tiling: all regions with their edges (of maps, refinements and
     searches). visited: the regions that a search visited, by phase and label. The exit code is 0.
     """
@@ -177,8 +195,9 @@ def figure(
     # `out.is_dir()` fails for a name that is too long; `api.draw` refuses such a name.
     path = folder / f"figure-{kind}" if out is None or os.path.isdir(out) else out  # noqa: PTH112
     files = api.draw(
-        kind, directories, path, formats=formats, force=force, delta=delta, at=thetas, along=along, steps=steps, by=by
-    )
+        kind, directories, path, formats=formats, force=force, delta=delta, tau=tau, gamma=gamma, top=top, at=thetas,
+        along=along, steps=steps, by=by,
+    )  # fmt: skip
     if json:
         print_json({"kind": kind, "pictures": [str(file) for file in files]})
     else:

@@ -12,12 +12,13 @@ from typing import Any
 
 from msgspec import to_builtins
 
+from ..attention.asking import AttentionFacts, GivenThresholds
 from ..errors import OptionError
 from ..labels import Label, Property
+from ..perturbation import without_names
 from ..question import Question
 from ..results.result import Result
 from ..results.summary import NearestFacts, kinks_text
-from ..threshold import Threshold
 from .overlay import Bounds, combine, lay_over
 from .ranking import Ranking, find_contrary, is_distance, make_rankings
 
@@ -111,8 +112,8 @@ class Comparison:
         return draw_comparison(self, path)
 
 
-def compare_results(results: Sequence[Result], *, delta: str | float | None = None) -> Comparison:
-    """Compare maps and refinements, each at its own δ unless one is given for all; OptionError for anything else."""
+def compare_results(results: Sequence[Result], thresholds: GivenThresholds | None = None) -> Comparison:
+    """Compare maps and refinements, each at its own threshold unless one is given for all; OptionError for others."""
     if len(results) < 2:
         raise OptionError(f"a comparison needs two or more results, not {len(results)}; give more directories")
     for place, result in enumerate(results, start=1):
@@ -121,10 +122,7 @@ def compare_results(results: Sequence[Result], *, delta: str | float | None = No
                 f"result {place} is a {result.tiling.kind} ({result.method}), which has no shares of the whole domain; "
                 "give maps or refinements (verify with --method map or refine)"
             )
-    given = tuple(results)
-    if delta is not None:
-        Threshold.parse(delta)
-        given = tuple(result.with_delta(delta) for result in given)
+    given = tuple(result.with_options(thresholds or {}) for result in results)
     differs = find_differences(given)
     names = name_results(given, differs)
     return Comparison(given, names, differs, make_notes(given, names, differs))
@@ -137,14 +135,14 @@ def find_differences(results: Sequence[Result]) -> tuple[str, ...]:
         "image": [(result.question.perturbed.x0.shape, result.question.perturbed.x0.tobytes()) for result in results],
         "perturbation": [specs(result) for result in results],
         "attention": [result.question.attention for result in results],
-        "delta": [result.delta for result in results if result.is_measured],
+        "delta": [result.threshold for result in results if result.is_measured],
     }
     return tuple(kind for kind in KINDS if any(key != keys[kind][0] for key in keys[kind][1:]))
 
 
 def specs(result: Result) -> tuple[str, ...]:
-    """The perturbations of a result, as canonical texts: equal ones span the same domain."""
-    return result.question.specs
+    """The perturbations of a result, as texts: equal ones span the same domain; files count by content."""
+    return tuple(without_names(spec) for spec in result.question.specs)
 
 
 def name_results(results: Sequence[Result], differs: Sequence[str]) -> tuple[str, ...]:
@@ -163,12 +161,19 @@ def describe(result: Result, kind: str) -> str:
     """One part of the question of a result, in words."""
     question = result.question
     if kind == "perturbation":
-        return " + ".join(specs(result))
+        return " + ".join(question.specs)
     if kind == "attention":
         return question.describe().attention.text()
-    text = {"network": question.model_name, "image": question.image_name, "delta": f"δ = {result.delta}"}[kind]
+    text = {"network": question.model_name, "image": question.image_name, "delta": threshold_name(result)}[kind]
     # Names come from files, and may hold control characters that a terminal obeys.
     return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
+def threshold_name(result: Result) -> str:
+    """The threshold as given, with its symbol; the name of a property without one."""
+    measure = result.question.attention.measure
+    text = measure.threshold_text(result.threshold)
+    return measure.name if text is None else f"{measure.symbol} = {text}"
 
 
 def make_notes(results: Sequence[Result], names: Sequence[str], differs: Sequence[str]) -> tuple[str, ...]:
@@ -185,14 +190,18 @@ def make_notes(results: Sequence[Result], names: Sequence[str], differs: Sequenc
         labels = _each(names, [result.question.names[result.label] for result in results])
         notes.append(f"The labels of the unperturbed images differ ({labels}); CR means that each keeps its own.")
     if "delta" in differs:
-        deltas = _each(names, [f"δ = {result.delta}" for result in results])
-        notes.append(f"The thresholds differ ({deltas}), so AR means different things; give one for all with --delta.")
-    elif results[0].delta.is_relative and is_measured and ("network" in differs or "image" in differs):
-        values = _each(names, [f"{result.answer.delta:.5g}" for result in results])
-        notes.append(f"δ = {results[0].delta} is relative to each result's own original maps ({values}).")
+        deltas, option = _each(names, [threshold_name(result) for result in results]), first.attention.measure.option
+        advice = f"; give one for all with --{option}" if _has_one_property(results) else ""
+        notes.append(f"The thresholds differ ({deltas}), so AR means different things{advice}.")
+    elif results[0].threshold.is_relative and is_measured and ("network" in differs or "image" in differs):
+        measure = first.attention.measure
+        values = _each(names, [f"{measure.threshold_at(one.answer.delta, one.question.base):.5g}" for one in results])
+        notes.append(f"{threshold_name(results[0])} is relative to each result's own original maps ({values}).")
     if "attention" in differs:
         ways = _each(names, [describe(result, "attention") for result in results])
         notes.append(f"The attention maps are compared in different ways ({ways}).")
+    if is_measured and not _has_one_property(results):
+        notes.append("AR means the property that each result asked for, so shares of AR mean different things.")
     if "perturbation" in differs:
         notes.append("The domains differ, so shares are shares of different domains, and there is no difference map.")
         if len({tuple(sorted(specs(result))) for result in results}) == 1:
@@ -203,6 +212,10 @@ def make_notes(results: Sequence[Result], names: Sequence[str], differs: Sequenc
         if not result.is_measured:
             notes.append(f"{name}: attention was not measured (--property cr).")
     return tuple(notes)
+
+
+def _has_one_property(results: Sequence[Result]) -> bool:
+    return len({result.question.attention.measure.name for result in results}) == 1
 
 
 def guarantee(comparison: Comparison) -> str:
@@ -253,11 +266,12 @@ def _result_data(name: str, result: Result) -> dict[str, Any]:
         "regions": result.region_count,
         "area": {share: list(bounds) for share, bounds in result.areas.items()},
         "nearest": {violated: to_builtins(NearestFacts.of(found)) for violated, found in result.nearest.items()},
-        "delta": {"text": str(result.delta), "value": result.answer.delta, "map_size": result.question.map_size},
+        "delta": {"text": result.stated.text, "value": result.answer.delta, "map_size": result.question.base},
         "sliver_share": result.sliver_share,
         "complete": result.is_complete,
         "stopped": result.stopped,
         **to_builtins(question.describe()),
+        "attention": to_builtins(AttentionFacts.of(question.attention, result.threshold)),
     }
 
 

@@ -32,6 +32,9 @@ UNTIL: Until = 0.001
 W_DELTA = 0.2
 """Regions within this distance of δ count as near the boundary, as in the paper's runs."""
 
+W_SHARE = 0.02
+"""The same for properties of attention whose losses are shares."""
+
 AUTO, MAP, REFINE = "auto", "map", "refine"
 """No method given, and the two methods that it chooses from."""
 
@@ -115,6 +118,14 @@ def refuse_curved(question: "Question", method: str) -> str:
     return (
         f"--method {method} needs an image that is piecewise affine in theta; {question.perturbed.why_curved}; "
         "use --method refine"
+    )
+
+
+def changing_maps(question: "Question") -> str:
+    """Why an engine that labels whole regions refuses a method whose maps change within them."""
+    return (
+        f"maps of {question.attention.method.name} change within a region, so only bounds prove them; use --method "
+        "refine"
     )
 
 

@@ -5,8 +5,9 @@ Theta is low + t·(high − low); the ends of the domain count as exact.
 
 A family's `change` is called with images of whole numbers (the numerators of the pixels, in pieces of 40 bits). It is
 affine in the image, so these calls determine it. If the results are whole numbers too, as for every family that adds
-whole multiples of pixels, float64 has rounded nothing and the forms are exact. Other families are enclosed: `change` is
-assumed to be accurate to `ASSUMED` of its largest entry, enough for about thirty roundings.
+whole multiples of pixels, float64 has rounded nothing and the forms are exact. The slope of a `Ramp` is the array as
+stored, by definition. Other families are enclosed: `change` is assumed to be accurate to `ASSUMED` of its largest
+entry, enough for about thirty roundings.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,7 +20,7 @@ from flint import fmpq, fmpz
 
 from ..compound import Compound
 from ..errors import OptionError
-from ..perturbation import Domain, KnotCell, Perturbation, Perturbed
+from ..perturbation import Domain, KnotCell, Perturbation, Perturbed, Ramp
 from .network_forms import WholeForms
 from .simplices import ConvexPart, Corner, Form, clip, cut, evaluate, hull_of, make_corner
 from .whole_numbers import from_floats, to_array, to_rational
@@ -167,7 +168,7 @@ class PixelForms:
             self._change(perturbation, float(low), float(high))
             for perturbation, low, high in zip(perturbations, cell.low, cell.high, strict=True)
         ]
-        finer = max(change.finer for change in changes)
+        finer = max(change.finer for change in changes)  # powers of two
         numbers = np.full((*self.numerators.shape, len(perturbations) + 1), fmpz(0), dtype=object)
         numbers[..., -1] += self.numerators * finer
         for axis, change in enumerate(changes):
@@ -181,6 +182,8 @@ class PixelForms:
 
     def _change(self, perturbation: Perturbation, low: float, high: float) -> _Change:
         """The change that one perturbation adds, over the pixels' denominator."""
+        if isinstance(perturbation, Ramp):
+            return self._stored(perturbation)
         base = perturbation.change(np.zeros(self.numerators.shape), low, high)
         found = [perturbation.change(piece, low, high) for piece, _ in self._pieces]
         doubled = [perturbation.change(2.0 * piece, low, high) for piece, _ in self._pieces]
@@ -197,6 +200,13 @@ class PixelForms:
                 total = total + to_array(_wholes(values), values.shape) * weight
             parts.append(total)
         return _Change(parts[0], parts[1], fmpq(0), fmpz(1))
+
+    def _stored(self, perturbation: Ramp) -> _Change:
+        """The change of a ramp: floats are whole multiples of a power of two."""
+        offset, slope = perturbation.change(self.perturbed.x0, perturbation.low, perturbation.high)
+        exact = from_floats(slope)
+        nothing = to_array([fmpz(0)] * offset.size, offset.shape)
+        return _Change(nothing, exact.numbers * self.denominator, fmpq(0), exact.denominator)
 
     def _enclosed(self, perturbation: Perturbation, low: float, high: float) -> _Change:
         denominator = self.denominator * FINER

@@ -8,7 +8,7 @@ Matrices of large networks fill the memory, so `LazyChain` makes them on first u
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from math import prod
 
@@ -50,17 +50,24 @@ class Node:
 class Graph:
     """Nodes in topological order; value 0 is the image (C, H, W), value i the result of nodes[i - 1].
 
-    The last node gives the logits; without nodes the pixels are the logits.
+    The last node gives the logits; without nodes the pixels are the logits. `aims` is the value whose gradients are
+    attention maps, if these are not the gradients of the logits.
     """
 
     input_shape: tuple[int, int, int]
     nodes: tuple[Node, ...]
     notes: tuple[str, ...] = ()
+    aims: int | None = None
 
     @property
     def classes(self) -> int:
         """Number of logits."""
         return prod(self.shape_of(len(self.nodes)))
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """The values that all layers lead to: the logits, and the aims if they are others."""
+        return (len(self.nodes),) if self.aims is None else (len(self.nodes), self.aims)
 
     @cached_property
     def frames(self) -> tuple[Frame, ...]:
@@ -93,13 +100,20 @@ class Graph:
         ends = (None, *self.frames, None)
         return tuple(steps_between(self, *pair) for pair in pairwise(ends))
 
+    @cached_property
+    def aim_steps(self) -> tuple[Step, ...]:
+        """The linear steps from the last layer to the values whose gradients are attention maps."""
+        if self.aims is None:
+            return self.steps[-1]
+        return steps_between(self, self.frames[-1] if self.frames else None, None, self.aims)
+
     def shape_of(self, value: int) -> Shape:
         """Shape of value number `value` for one image."""
         return self.nodes[value - 1].shape if value else self.input_shape
 
     def logits(self, images: Array) -> Array:
         """Logits (B, K) of images (B, C, H, W), by plain float64 arithmetic node by node."""
-        rows = [self._run(chunk)[-1].reshape(len(chunk), -1) for chunk in self._chunks(images)]
+        rows = [self.values(chunk)[-1].reshape(len(chunk), -1) for chunk in self._chunks(images)]
         return np.concatenate(rows) if rows else np.zeros((0, self.classes))
 
     def trace(self, images: Array) -> tuple[list[Array], Array]:
@@ -107,7 +121,7 @@ class Graph:
         sizes = (*self.hidden, self.classes)
         parts: list[list[Array]] = [[np.zeros((0, size))] for size in sizes]
         for chunk in self._chunks(images):
-            values = self._run(chunk)
+            values = self.values(chunk)
             for part, frame in zip(parts, self.frames, strict=False):
                 part.append(inputs_of(self, frame, values))
             parts[-1].append(values[-1].reshape(len(chunk), -1))
@@ -126,7 +140,8 @@ class Graph:
         size = max(1, min(CHUNK, CHUNK_NUMBERS // self._numbers))
         return (images[start : start + size] for start in range(0, len(images), size))
 
-    def _run(self, images: Array) -> list[Array]:
+    def values(self, images: Array) -> list[Array]:
+        """All values for images (B, C, H, W): the images first, the logits last."""
         values = [images]
         for node in self.nodes:
             values.append(node.operator.apply(*(values[i] for i in node.inputs)))
@@ -148,12 +163,13 @@ def patterns(graph: Graph, inputs: Sequence[Array]) -> list[NDArray[np.bool_]]:
 
 
 def gradients(graph: Graph, bits: Sequence[Array], targets: Array | None = None) -> Iterator[Array]:
-    """Gradients (K', n) of targets (K', K) times the logits, or of all logits, under one pattern, the last layer first.
+    """Gradients (K', n) of targets (K', A) times the aims, or of all logits, under one pattern, the last layer first.
 
     bits: one boolean array (n,) per layer. The gradients are with respect to the output of the last layer, …, of the
-    first one, and finally to the pixels.
+    first one, and finally to the pixels. The A aims of a graph are its logits, unless it names others.
     """
-    rows = downwards(graph.steps[-1], np.eye(graph.classes) if targets is None else targets)
+    segment, chosen = (graph.steps[-1], np.eye(graph.classes)) if targets is None else (graph.aim_steps, targets)
+    rows = downwards(segment, chosen)
     yield rows
     for segment, layer in zip(reversed(graph.steps[:-1]), reversed(bits), strict=True):
         rows = downwards(segment, rows * layer)
@@ -201,6 +217,12 @@ class Chain:
 
     maps: tuple[AffineMap, ...]
     layers: tuple[Layer, ...] = field(default=(), kw_only=True)
+    other_aim: AffineMap | None = field(default=None, kw_only=True)
+
+    @property
+    def aim(self) -> AffineMap:
+        """The map from the last layer to the values whose gradients are attention maps: by default the logits."""
+        return self.maps[-1] if self.other_aim is None else self.other_aim
 
     def preactivations(self, pixels: Array) -> list[Array]:
         """Result (B, n) of every map for pixels (B, C·H·W): the input of every layer, then the logits."""
@@ -220,21 +242,37 @@ class LazyChain(Chain):
         object.__setattr__(self, "layers", graph.layers)
 
     @cached_property
-    def maps(self) -> tuple[AffineMap, ...]:
-        """The affine maps; ModelError, with the name of the model file, if they are too large."""
+    def _lowered(self) -> Chain:
         try:
             chain = lower(self.graph)
         except ModelError as error:
             raise ModelError(f"{self.name}: {error}") from None
         check_lowered(self.graph, chain, self.name)
-        return chain.maps
+        return chain
+
+    @property
+    def maps(self) -> tuple[AffineMap, ...]:
+        """The affine maps; ModelError, with the name of the model file, if they are too large."""
+        return self._lowered.maps
+
+    @property
+    def other_aim(self) -> AffineMap | None:
+        """The map to the aims, if these are not the logits."""
+        return self._lowered.other_aim
+
+
+@lru_cache(maxsize=4)
+def lazy_chain(graph: Graph, name: str) -> LazyChain:
+    """The chain of a graph, made once for each of the last graphs."""
+    return LazyChain(graph, name)
 
 
 def lower(graph: Graph) -> Chain:
     """Fuse the linear steps before each layer, and before the logits, into one affine map, exact up to rounding."""
     sizes = (prod(graph.input_shape), *graph.hidden)
     maps = tuple(_fuse(segment, size) for segment, size in zip(graph.steps, sizes, strict=True))
-    return Chain(maps, layers=graph.layers)
+    aim = None if graph.aims is None else _fuse(graph.aim_steps, sizes[-1])
+    return Chain(maps, layers=graph.layers, other_aim=aim)
 
 
 def check_lowered(graph: Graph, chain: Chain, name: str) -> None:
@@ -243,6 +281,15 @@ def check_lowered(graph: Graph, chain: Chain, name: str) -> None:
     layers, logits = graph.trace(images)
     theirs = chain.preactivations(images.reshape(IMAGES, -1))
     compare_layers(graph, images, [*layers, logits], theirs, f"{name}: graph and affine maps")
+    if graph.aims is not None:
+        values = graph.layers[-1].apply(theirs[-2]) if graph.layers else images.reshape(IMAGES, -1)
+        aims = graph.values(images)[graph.aims].reshape(IMAGES, -1)
+        scale, difference = (
+            magnitude(graph.aim_steps, np.abs(values)).max(),
+            np.abs(chain.aim.apply(values) - aims).max(),
+        )
+        if not difference <= SHARE * scale:
+            raise InternalError(f"{name}: graph and affine maps differ by {difference:.3g} in their aims")
 
 
 def compare_layers(

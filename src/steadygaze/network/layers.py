@@ -131,9 +131,9 @@ def frames_of(graph: "Graph") -> tuple[Frame, ...]:
         levels.append(level + (not is_linear))
         below: frozenset[int] = frozenset().union(*(roots[i] for i in node.inputs))
         roots.append(below if is_linear else frozenset({number}))
-    count = levels[-1]
-    # The last layer before which each source is read: by a nonlinear node of that layer, or by the logits.
-    last = {root: count + 1 for root in roots[-1]}
+    count = max(levels[value] for value in graph.outputs)
+    # The last layer before which each source is read: by a nonlinear node of that layer, or by an output.
+    last = {root: count + 1 for value in graph.outputs for root in roots[value]}
     for number, node in enumerate(graph.nodes, start=1):
         if roots[number] == {number}:
             for root in (root for i in node.inputs for root in roots[i]):
@@ -177,9 +177,14 @@ def inputs_of(graph: "Graph", frame: Frame, values: Sequence[Array]) -> Array:
     return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
 
 
-def steps_between(graph: "Graph", before: Frame | None, after: Frame | None) -> tuple[Step, ...]:
-    """The linear steps from the output of a layer (or the pixels) to the inputs of the next (or the logits)."""
-    return _Registers(graph, before, after).run()
+def steps_between(
+    graph: "Graph", before: Frame | None, after: Frame | None, output: int | None = None
+) -> tuple[Step, ...]:
+    """The linear steps from the output of a layer (or the pixels) to the inputs of the next, or to an output value.
+
+    Without a next layer, the logits are the output, unless another value is given.
+    """
+    return _Registers(graph, before, after, len(graph.nodes) if output is None else output).run()
 
 
 def nodes_between(alive: Sequence[int], wanted: Sequence[int], inputs: Callable[[int], Sequence[int]]) -> list[int]:
@@ -197,14 +202,14 @@ def nodes_between(alive: Sequence[int], wanted: Sequence[int], inputs: Callable[
 class _Registers:
     """The values that are alive between two layers, side by side, while linear nodes are carried out one by one."""
 
-    def __init__(self, graph: "Graph", before: Frame | None, after: Frame | None) -> None:
+    def __init__(self, graph: "Graph", before: Frame | None, after: Frame | None, output: int) -> None:
         self.graph, self.after = graph, after
         self.steps: list[Step] = []
         self.alive = [0] if before is None else [*before.nodes, *before.carried]
         self.sizes = [self._size(value) for value in self.alive]
         if before is not None:
             self._add_up(before)
-        wanted = [len(graph.nodes)] if after is None else [graph.nodes[n - 1].inputs[0] for n in after.nodes]
+        wanted = [output] if after is None else [graph.nodes[n - 1].inputs[0] for n in after.nodes]
         self.wanted = [self._same(value) for value in [*wanted, *(() if after is None else after.carried)]]
         self.nodes = nodes_between(self.alive, self.wanted, self._inputs)
         self.uses = Counter(self.wanted)

@@ -3,26 +3,64 @@
 The package also exports the class of any new file in `families`.
 """
 
-from .base import Perturbation
+from .base import Perturbation, Ramp
 from .compose import Domain, KnotCell, Perturbed, compose
 from .families import find_families, parse_spec
+from .families.blend import Blend
+from .families.blur import Blur
 from .families.brightness import Brightness
+from .families.contrast import Contrast
 from .families.darkness import Darkness
+from .families.direction import Direction
+from .families.field import Field
+from .families.haze import Haze
+from .families.hue import Hue
+from .families.kernel import Kernel
+from .families.motion import Motion
+from .families.occlude import Occlude
+from .families.overlay import Overlay
 from .families.patch import Patch
+from .families.rotate import Rotate
+from .families.saturation import Saturation
+from .families.scale import Scale
+from .families.shadow import Shadow
+from .families.sharpen import Sharpen
+from .families.shear import Shear
 from .families.translate import Translate
+from .fields import file_digests, without_names
 
 __all__ = [
+    "Blend",
+    "Blur",
     "Brightness",
+    "Contrast",
     "Darkness",
+    "Direction",
     "Domain",
+    "Field",
+    "Haze",
+    "Hue",
+    "Kernel",
     "KnotCell",
+    "Motion",
+    "Occlude",
+    "Overlay",
     "Patch",
     "Perturbation",
     "Perturbed",
+    "Ramp",
+    "Rotate",
+    "Saturation",
+    "Scale",
+    "Shadow",
+    "Sharpen",
+    "Shear",
     "Translate",
     "compose",
+    "file_digests",
     "find_families",
     "parse_spec",
+    "without_names",
 ]
 
 

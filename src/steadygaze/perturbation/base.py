@@ -1,4 +1,4 @@
-"""The base class of all perturbations: a change of the image that is affine in theta between neighbouring knots.
+"""The base classes of all perturbations: a change of the image that is affine in theta between neighbouring knots.
 
 It checks ranges and fields for all families, and writes the canonical spec text. `compose` adds perturbations up and
 clips the sum to [0, 1].
@@ -8,12 +8,14 @@ from abc import ABC, abstractmethod
 from dataclasses import MISSING, dataclass, fields
 from functools import cache
 from operator import index
-from typing import ClassVar, NoReturn, get_type_hints
+from types import NoneType, UnionType
+from typing import Any, ClassVar, NoReturn, get_args, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PerturbationError
+from .fields import Colour, FileArray
 
 FloatArray = NDArray[np.float64]
 
@@ -25,8 +27,9 @@ SMALLEST_WIDTH = 1e-6  # an 8-bit grey level is 4e-3; far below that, rounding e
 class Perturbation(ABC):
     """One parameter theta in [low, high] that changes an image (C, H, W) piecewise affinely; theta = 0 changes nothing.
 
-    A family is a frozen keyword-only dataclass in its own file in `families`; its fields (int, float or str) are the
-    keys of its spec. A range equal to the default is stored as None: equal perturbations compare equal.
+    A family is a frozen keyword-only dataclass in its own file in `families`; its fields (int, float, str, Colour or a
+    kind of FileArray) are the keys of its spec. A range equal to the default is stored as None: equal perturbations
+    compare equal.
     """
 
     keyword: ClassVar[str]
@@ -126,14 +129,30 @@ class Perturbation(ABC):
             parts.append(write_range(self.range))
         return ":".join(parts)
 
+    @property
+    def arrays(self) -> dict[str, FloatArray]:
+        """The contents of the files that it reads, by digest."""
+        values = [getattr(self, key) for key in field_kinds(type(self))]
+        return {value.digest: value.values for value in values if isinstance(value, FileArray)}
+
     def refuse(self, what: str) -> NoReturn:
         """Raise a PerturbationError that starts with the keyword."""
         raise PerturbationError(f"{self.keyword}: {what}")
 
-    def _checked_field(self, key: str, kind: type) -> int | float | str:
+    def _checked_field(self, key: str, kind: type) -> object:
         value = getattr(self, key)
+        if value is None and type(self).__dataclass_fields__[key].default is None:
+            return None
+        if issubclass(kind, Colour | FileArray):
+            try:
+                return kind.of(value)
+            except ValueError as error:
+                self.refuse(f"{key} is {_shown(value)}: {error}")
+            except PerturbationError as error:
+                self.refuse(f"{key}: {error}")
         if kind is str:
-            return str(value).strip()
+            number = as_number(value)
+            return write_number(number) if number is not None else str(value).strip()
         if kind is int:
             try:
                 whole = index(value)
@@ -171,16 +190,72 @@ class Perturbation(ABC):
         return low, high
 
 
+@dataclass(frozen=True, kw_only=True)
+class Ramp(Perturbation):
+    """A perturbation that adds theta times a fixed array to the image: x0 + theta · slope, without knots.
+
+    The slope is computed once in float64. All proofs are about the family with this stored slope.
+    """
+
+    @abstractmethod
+    def slope(self, image: FloatArray) -> FloatArray:
+        """Return what one unit of theta adds to an image (C, H, W), an array that broadcasts to its shape.
+
+        The slope is affine in the image.
+        """
+
+    def apply(self, image: FloatArray, thetas: FloatArray) -> FloatArray:
+        """Return the images (B, C, H, W) for thetas (B,), before the clip."""
+        return image + thetas[:, None, None, None] * self.slope(image)
+
+    def change(self, image: FloatArray, low: float, high: float) -> tuple[FloatArray, FloatArray]:
+        """Return the offset, which is zero, and the slope, each (C, H, W)."""
+        # Adding zero turns -0.0 into 0.0, and makes an array that nothing shares.
+        return np.zeros(image.shape), np.broadcast_to(self.slope(image), image.shape) + 0.0
+
+    def check_colour(self, colour: Colour, channels: int) -> None:
+        """Refuse a colour that an image with that many channels cannot have."""
+        if not colour.fits(channels):
+            self.refuse(
+                f"colour={colour.text} has {len(colour.levels)} channels, the image has {channels}; "
+                "give a grey level such as 0.5"
+            )
+
+    def check_size(self, key: str, name: str, found: tuple[int, ...], shape: tuple[int, int, int]) -> None:
+        """Refuse an array of a file that is neither (H, W) nor (1 or C, H, W) for an image of `shape` (C, H, W)."""
+        if len(found) not in (2, 3) or found[-2:] != shape[1:] or (len(found) == 3 and found[0] not in (1, shape[0])):
+            self.refuse(
+                f"{key}: {name} has shape {found}; expected {shape[1:]} or {shape}, as the image: (height, width) or "
+                "(channels, height, width); resize or convert the file"
+            )
+
+
 @cache
 def field_kinds(family: type[Perturbation]) -> dict[str, type]:
-    """Return the fields of a family that a spec may set, in order, each with its kind.
+    """Return the fields of a family that a spec may set, in order, each with its kind; None is left out.
 
     >>> from steadygaze.perturbation import Translate
     >>> field_kinds(Translate)
     {'dx': <class 'int'>, 'dy': <class 'int'>}
     """
     hints = get_type_hints(family)
-    return {field.name: hints[field.name] for field in fields(family) if field.name != "range"}
+    return {field.name: _kind(hints[field.name]) for field in fields(family) if field.name != "range"}
+
+
+def _kind(hint: Any) -> type:
+    """The type of a field; X of X | None."""
+    chosen = [kind for kind in get_args(hint) if kind is not NoneType] if isinstance(hint, UnionType) else [hint]
+    return chosen[0]
+
+
+def _shown(value: object) -> str:
+    return repr(" ".join(str(value).split())[:80])
+
+
+def _write_value(value: object) -> str:
+    if isinstance(value, Colour | FileArray):
+        return value.text
+    return value if isinstance(value, str) else write_number(value)  # type: ignore[arg-type]
 
 
 def as_number(value: object) -> float | None:
@@ -193,10 +268,6 @@ def as_number(value: object) -> float | None:
         return None
     except OverflowError:
         return float("inf")
-
-
-def _write_value(value: float | str) -> str:
-    return value if isinstance(value, str) else write_number(value)
 
 
 def write_number(value: float) -> str:

@@ -20,9 +20,6 @@ from .curved import Curve
 from .movement import movements_of
 from .scalar_forms import Box, Form
 
-MOST_PARAMETERS = 4
-"""The most parameters at once; an engine may support fewer."""
-
 
 @dataclass(frozen=True, eq=False)
 class Domain:
@@ -207,7 +204,7 @@ class Perturbed:
 
 
 def compose(perturbations: Sequence[Perturbation], image: ArrayLike) -> Perturbed:
-    """Apply up to four perturbations to an image (C, H, W) with pixels in [0, 1].
+    """Apply perturbations to an image (C, H, W) with pixels in [0, 1].
 
     Movements come first, in the order given; then changes of light. Raises PerturbationError for a perturbation that
     does not fit the image, or the others.
@@ -245,7 +242,7 @@ def _is_curved(perturbations: tuple[Perturbation, ...]) -> bool:
 
 def _check_together(perturbations: tuple[Perturbation, ...]) -> None:
     if not perturbations:
-        raise PerturbationError("no perturbation given; give one to four, for example brightness or translate:dy=1")
+        raise PerturbationError("no perturbation given; give one or more, for example brightness or translate:dy=1")
     for perturbation in perturbations:
         if not isinstance(perturbation, Perturbation):
             raise PerturbationError(
@@ -261,10 +258,6 @@ def _check_together(perturbations: tuple[Perturbation, ...]) -> None:
     for number, perturbation in enumerate(perturbations):
         if perturbation in perturbations[:number]:
             raise PerturbationError(f"{perturbation.spec} is given twice; give each perturbation once")
-    if len(perturbations) > MOST_PARAMETERS:
-        raise PerturbationError(
-            f"{len(perturbations)} perturbations ({written}); expected at most four: leave some out"
-        )
 
 
 def _checked_image(image: ArrayLike) -> FloatArray:

@@ -1,6 +1,7 @@
-"""Where the attention is kept: AR, IR and AB of every region for one δ, from the stored curves.
+"""Where the attention is kept: AR, IR and AB of every region for one limit on the loss, from the stored curves.
 
-A region is AR where ai ≤ δ and IR where ai > δ, by more than the error of the maps; other parts are undecided.
+A region is AR where the loss is at most the limit and IR where it is larger, by more than the error of the maps; other
+parts are undecided. The loss of the distance is ai, its limit δ.
 """
 
 from dataclasses import dataclass, replace
@@ -8,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..attention import curve_kernels
 from ..attention.inconsistency import Inconsistency
 from ..attention.map_errors import MapErrors
 
@@ -107,9 +107,9 @@ def unknown_attention(taus: np.ndarray, delta: float) -> AttentionLabels:
     return AttentionLabels(delta, np.tile([1.0, 0.0], (count, 1)), taus, taus, np.tile([0.0, np.inf], (count, 1)))
 
 
-def reaches(curves: Inconsistency, taus: np.ndarray) -> np.ndarray:
-    """[ai_min, ai_max] of every region (R, 2) as computed, without the error of the maps."""
-    return _label(curves, taus, 0.0, np.zeros(len(curves.curve_cell))).reach
+def reaches(curves: Inconsistency, taus: np.ndarray, error: float = 0.0) -> np.ndarray:
+    """Bounds (R, 2) of the smallest and largest loss on every region, for maps with at most a given error."""
+    return _label(curves, taus, 0.0, np.full(len(curves.curve_cell), error)).reach
 
 
 def _is_open(labels: AttentionLabels, finest: float) -> np.ndarray:
@@ -120,17 +120,5 @@ def _is_open(labels: AttentionLabels, finest: float) -> np.ndarray:
 
 
 def _label(curves: Inconsistency, taus: np.ndarray, delta: float, slack: np.ndarray) -> AttentionLabels:
-    count = len(curves.curve)
-    if not curves.moves:
-        value, doubt = curves.constant[curves.curve], slack[curves.curve]
-        reach = np.stack([value - doubt, value + doubt], axis=1)
-        whole, nothing = taus, np.broadcast_to([1.0, 0.0], (count, 2))
-        inner = np.where((reach[:, 1] <= delta)[:, None], whole, nothing)
-        outer = np.where((reach[:, 0] > delta)[:, None], nothing, whole)
-        return AttentionLabels(delta, inner, outer, taus, reach)
-    out, reach = np.zeros((count, 4)), np.zeros((count, 2))
-    curve_kernels.slabs(
-        curves.quadratic, curves.start, curves.breaks, curves.places, curves.jumps,
-        curves.curve, taus, delta, slack, curves.rounding, out, reach,
-    )  # fmt: skip
-    return AttentionLabels(delta, out[:, :2], out[:, 2:], taus, reach)
+    found = curves.measure.slabs(curves, taus, delta, slack)
+    return AttentionLabels(delta, found.inner, found.outer, taus, found.reach)

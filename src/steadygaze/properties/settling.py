@@ -15,6 +15,7 @@ import numpy as np
 
 from ..attention.inconsistency import region_taus
 from ..attention.map_errors import SingleCurves
+from ..attention.measures.distance import DISTANCE
 from ..bounds.bounder import Bounder
 from ..budget import OPTIONAL, Budget, is_over
 from ..compound import Compound
@@ -231,18 +232,20 @@ def kink_inconsistency(
     With derivatives d_k in [0, 1] for the uncertain ReLUs, the gradient is affine in each d_k, so it is a mean of the
     gradients at the corners d_k ∈ {0, 1}, which are patterns. The derivatives of a window's entries are shares that add
     up to one; the corners have one winner each. Distances are convex, hence ai is at most its largest value at a
-    corner. This fails for filters that are not linear, such as the absolute value.
+    corner. This fails for filters that are not linear, such as the absolute value. Other losses are not convex: their
+    bound holds for the patterns themselves, of which every theta has one (active means above 0).
 
     The vertices show which neurons are uncertain together. On a region every ReLU k has one sign, so its |form| is an
     affine function F_k ≥ 0, up to `missed`; for an entry k, F_k is the winner's form minus its own. Where all neurons
     of a set K are uncertain, Σ F_k ≤ Σ e_k, with the errors of both entries for windows. An affine function has its
     minimum at a vertex; so at some vertex each F_k of the set is at most the sum of all errors.
     """
-    if not curves.options.filter.is_linear:
+    moves, measure = compound.perturbed.moving_axis is not None, curves.options.measure
+    is_convex = measure != DISTANCE or curves.options.filter.is_linear
+    if not is_convex or (moves and not measure.is_quasiconvex):
         return np.inf
     # Forms vanish up to the sum of the errors; the values themselves may be off by one more error.
     together = 2.0 * _error_of_all(compound, errors) + 2.0 * float(regions.accuracy.missed.sum())
-    moves = compound.perturbed.moving_axis is not None
     taus: list[Range] = [(low, high) for low, high in region_taus(compound, regions).tolist()]
     known, found = _known_ranges(regions, taus, moves=moves), dict[tuple[int, bytes], Range]()
     corners = _Corners(compound)
@@ -278,7 +281,7 @@ def kink_inconsistency(
 def _known_ranges(regions: RegionSet, taus: list[Range], *, moves: bool) -> dict[tuple[int, bytes], Range]:
     """For each pattern of a region (by knot cell if maps move): a range of τ where it exceeds no region.
 
-    ai is a convex function of τ: between two regions with the same pattern it is no larger than in them.
+    The loss is a quasiconvex function of τ: between two regions with the same pattern it is no larger than in them.
     """
     known: dict[tuple[int, bytes], Range] = {}
     rows = regions.patterns[np.arange(len(regions.patterns))]

@@ -203,10 +203,11 @@ def harmful_windows(
     possible (B, n): neurons that may be active and entries that may win; lives (B, n): neurons to which a way from the
     pixels leads. Both layer by layer.
     """
-    ways = np.broadcast_to((targets != 0.0).any(axis=0), (len(possible[0]), graph.classes)).astype(float)
+    ways = np.tile((targets != 0.0).any(axis=0).astype(np.float64), (len(possible[0]), 1))
+    aimed = (*graph.steps[:-1], graph.aim_steps)
     harmful: list[np.ndarray] = []
     for number in range(len(possible) - 1, -1, -1):
-        for step in reversed(graph.steps[number + 1]):
+        for step in reversed(aimed[number + 1]):
             ways = (step.backward_abs(ways) > 0.0).astype(np.float64)
         harmful.append(_harmful(graph.layers[number], possible[number], lives[number], ways > 0.0))
         ways = ways * possible[number]
@@ -238,6 +239,7 @@ class _Ties:
         self.points = PatternPoints(compound)
         self.left = int(part * self.points.affordable)
         self.targets = options.targets(self.graph.classes)
+        self.aimed = (*self.graph.steps[:-1], self.graph.aim_steps)
 
     @property
     def affordable(self) -> int:
@@ -315,7 +317,7 @@ class _Ties:
         rows, sizes, terms = self.targets, np.abs(self.targets), 8
         with np.errstate(over="ignore", invalid="ignore"):
             for layer in range(len(bits), -1, -1):
-                for step in reversed(self.graph.steps[layer]):
+                for step in reversed(self.aimed[layer]):
                     rows, sizes = step.backward(rows), step.backward_abs(sizes)
                     terms += step.backward_terms + 8
                 if layer == number + 1:

@@ -1,10 +1,11 @@
 """Titles of figures and reports: subject, verdict, threshold, and the extent of a result."""
 
+from ..attention.measures import Measure
 from ..engines.refine.boxes import State
 from ..labels import Property, Verdict
 from ..question import Question
 from ..results.result import Result
-from ..words import counted, percent_up, rounded, share_text
+from ..words import counted, percent_up, share_text
 
 KEPT_WORDS = {
     Property.CR: "the label is kept",
@@ -36,10 +37,16 @@ def attention_text(question: Question) -> str:
 
 def delta_text(result: Result) -> str:
     """The threshold, and its base if it is relative."""
-    delta = f"δ = {rounded(result.answer.delta, 4)}"
-    if result.delta.is_relative:
-        delta += f" ({result.delta} of the original map's size {rounded(result.question.map_size, 4)})"
-    return delta
+    return result.question.attention.measure.stated_text(result.stated)
+
+
+def border_text(measure: Measure) -> str:
+    """The line between AR and IR, for legends.
+
+    >>> border_text(Measure.parse("distance")), border_text(Measure.parse("object"))
+    ('inconsistency = δ', 'mass on the object = τ')
+    """
+    return "AR ends" if measure.option is None else f"{measure.noun} = {measure.symbol}"
 
 
 def extent_text(result: Result) -> str:

@@ -7,9 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
-from ..attention.curve_kernels import curve_value
 from ..attention.inconsistency import Inconsistency, region_taus
 from ..attention.map_errors import MapErrors, SingleCurves
+from ..attention.measures.distance import DISTANCE
 from ..budget import Budget
 from ..compound import Compound
 from ..labels import ATTENTIONS, CLASSIFICATIONS, Kept, Label, Property, Verdict
@@ -25,35 +25,24 @@ from ..properties.ties import TieVolumes, tie_volumes
 from ..regions.forward_error import forward_errors, kink_share, region_coverage
 from ..regions.region import RegionSet
 from ..tolerances import AREA
-from .delta_answer import verdict_from
+from .delta_answer import verdict_from, zero_bounds, zero_volumes
 from .label_counts import CountedAnswer, PatternLabels, count_pairs
 
 
 def inconsistency_at(
     compound: Compound, cells: np.ndarray, curves: Inconsistency, region: np.ndarray, points: np.ndarray
 ) -> np.ndarray:
-    """ai (N,) at points (N, D) of the unit square or cube, given with their regions (N,). Exact up to rounding.
+    """The loss (N,) at points (N, D) of the unit square or cube, given with their regions (N,). Exact up to rounding.
 
     cells (R,) are the knot cells of all regions.
     """
     curve = curves.curve[region]
     axis = compound.perturbed.moving_axis
-    if axis is None:
-        return curves.constant[curve]
-    lows = np.array([cell.low[axis] for cell in compound.cells])[cells[region]]
-    tau = compound.domain.to_theta(points[:, axis], axis) - lows
-    if len(curves.quadratic):
-        alpha, beta, gamma = np.moveaxis(curves.quadratic[curve], 2, 0)
-        squares = alpha - 2.0 * beta * tau[:, None] + gamma * tau[:, None] ** 2
-        return np.sqrt(np.maximum(squares, 0.0)).sum(axis=1)
-    none = np.zeros((0, 3))
-    values = np.empty(len(tau))
-    for place, (number, at) in enumerate(zip(curve, tau, strict=True)):
-        part = slice(curves.breaks[number], curves.breaks[number + 1])
-        values[place] = curve_value(
-            none, curves.start[number], curves.places[part], curves.jumps[part], at, curves.rounding
-        )[0]
-    return values
+    tau = np.zeros(len(points))
+    if axis is not None:
+        lows = np.array([cell.low[axis] for cell in compound.cells])[cells[region]]
+        tau = compound.domain.to_theta(points[:, axis], axis) - lows
+    return curves.measure.values(curves, curve, tau)
 
 
 def margin_at(regions: RegionSet, label: int, region: np.ndarray, points: np.ndarray) -> np.ndarray:
@@ -217,7 +206,7 @@ class Answers:
         """A bound of ai over all regions, from the error bound for all maps; infinite if that is not certain."""
         if self.curves is None or self.errors is None or self.regions.stopped is not None:
             return math.inf
-        top = float(reaches(self.curves, self.taus)[:, 1].max(initial=0.0)) + self.errors.coarse
+        top = float(reaches(self.curves, self.taus, self.errors.coarse)[:, 1].max(initial=0.0))
         found = max(top, float(self.doubtful.bounds[:, 1].max(initial=0.0)))
         # NaN bounds nothing.
         return found if math.isfinite(top) and math.isfinite(found) else math.inf
@@ -227,11 +216,12 @@ class Answers:
         """The smallest δ known to make every region AR, kinks aside, rounded up; None if a map is not certain."""
         if self.curves is None or self.errors is None or math.isinf(self.largest_inconsistency):
             return None
-        top = reaches(self.curves, self.taus)[:, 1]
-        near = np.unique(self.curves.curve[top >= top.max() - 2.0 * self.errors.coarse])
+        top, high = (reaches(self.curves, self.taus, error)[:, 1] for error in (0.0, self.errors.coarse))
+        largest = int(np.argmax(top))
+        near = np.unique(self.curves.curve[high >= top[largest] - (high[largest] - top[largest])])
         settled = self.errors.settle(near, self.taus)  # all others stay below, whatever the outcome
-        top = reaches(settled.curves, self.taus[settled.regions])[:, 1] + settled.slack[settled.curves.curve]
-        return round_up(max(float(top.max()), float(self.doubtful.bounds[:, 1].max(initial=0.0))))
+        found = settled.curves.measure.slabs(settled.curves, self.taus[settled.regions], 0.0, settled.slack).reach[:, 1]
+        return round_up(max(float(found.max()), float(self.doubtful.bounds[:, 1].max(initial=0.0))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,6 +275,19 @@ class Answer(CountedAnswer):
     @property
     def reach(self) -> np.ndarray:
         return self.labels.reach[self.joint.pieces.region]
+
+    @property
+    def zero_share(self) -> tuple[float, float] | None:
+        curves = self.answers.curves
+        if curves is None or curves.measure == DISTANCE:
+            return None
+        rest = sum(sum(row) for row in self.shares.cells) - float(self.joint.polytopes.volumes.sum())
+        return zero_bounds(self.zero_volumes, self.shares.slivers + rest)
+
+    @property
+    def zero_volumes(self) -> np.ndarray:
+        """The volumes of regions that surely have no attention, and that may have none."""
+        return zero_volumes(self.labels.reach, self.answers.regions.polytopes.volumes)
 
     @cached_property
     def nearest(self) -> dict[str, Nearest]:

@@ -6,15 +6,18 @@ A piece that is a whole region shares its shape. Polyhedra and polygons have dif
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..accuracy import Accuracy
-from ..attention.inconsistency import Inconsistency
+from ..attention.distances import Distance
+from ..attention.inconsistency import Inconsistency, SharedArray, cell_facts
 from ..attention.map_errors import MapErrors
-from ..attention.options import Distance
+from ..attention.measures import Measure
+from ..attention.measures.distance import DISTANCE
 from ..errors import StoreError
 from ..labels import Stop
 from ..polytopes import Cut, Polytopes, join_polytopes, kind_of
@@ -108,22 +111,32 @@ PATTERN_ARRAYS = ("keys", "key_row", "starts", "places", "bytes")
 PART_ARRAYS: Shapes = {"cut_id": (np.int64, ("cuts",))}
 """The arrays that a chunk of a map has in addition; the map holds its accuracy."""
 
+SUMS: Shapes = {"sums": (np.float64, ("curves", "numbers"))}
+"""The numbers of a property of attention other than the distance."""
+
 CURVE_ARRAYS = (
     "curve", "curve_cell", "curve_pattern", "constant", "quadratic", "start", "breaks", "places", "jumps",
 )  # fmt: skip
 
 
 def array_shapes(
-    coordinates: int, *, is_measured: bool = True, version: int = SCHEMA_VERSION, is_part: bool = False
+    coordinates: int,
+    *,
+    is_measured: bool = True,
+    version: int = SCHEMA_VERSION,
+    is_part: bool = False,
+    measure: Measure = DISTANCE,
 ) -> Shapes:
     """The arrays of a map with so many coordinates (2 or 3), in the order in which they are stored.
 
-    If attention was not measured, there are no curves. `version` is the schema version of the result. is_part: of a
-    chunk of a map.
+    If attention was not measured, there are no curves. `measure` is the property of attention. `version` is the schema
+    version of the result. is_part: of a chunk of a map.
     """
     shapes = SHAPES
     if is_part:
         shapes = {name: shape for name, shape in SHAPES.items() if name not in ACCURACY_ARRAYS} | PART_ARRAYS
+    if is_measured and measure != DISTANCE:
+        shapes = shapes | SUMS
     if coordinates > 2:
         shapes = {name: shape for name, shape in shapes.items() if not name.endswith("_edges")} | SOLID_SHAPES
     left_out = (() if is_measured else CURVE_ARRAYS) + (NEW_ARRAYS if version < SCHEMA_VERSION else ())
@@ -149,7 +162,10 @@ def pack(
     }
     if cut_id is not None:
         found["cut_id"] = cut_id
-    shapes = array_shapes(regions.polytopes.dimension, is_measured=curves is not None, is_part=cut_id is not None)
+    shapes = array_shapes(
+        regions.polytopes.dimension, is_measured=curves is not None, is_part=cut_id is not None,
+        measure=DISTANCE if curves is None else curves.measure,
+    )  # fmt: skip
     for name in shapes:
         for source in (regions, regions.accuracy, pieces, curves):
             if name not in found and hasattr(source, name):
@@ -181,7 +197,10 @@ def unpack_map(
         "parameters": question.compound.domain.dimension,
         "pattern bytes": sum(-(-neurons // 8) for neurons in hidden),
     }
-    shapes = array_shapes(question.compound.coordinates, is_measured=is_measured, is_part=accuracy is not None)
+    measure = question.attention.measure
+    shapes = array_shapes(
+        question.compound.coordinates, is_measured=is_measured, is_part=accuracy is not None, measure=measure
+    )
     checked = {name: shaped(name, arrays[name], shapes[name], sizes) for name in shapes}
     _check_indices(checked, sizes, question)
     if is_measured:
@@ -207,7 +226,12 @@ def unpack_map(
     )
     if not is_measured:
         return regions, pieces, None
-    curves = Inconsistency(terms=question.perturbed.x0.size, **{name: checked[name] for name in CURVE_ARRAYS})
+    found: dict[str, Any] = {name: checked[name] for name in CURVE_ARRAYS}
+    curves = Inconsistency(terms=question.perturbed.x0.size, **found)
+    if measure != DISTANCE:
+        terms = curves.terms * sizes["compared classes"]
+        facts = cell_facts(question.compound, question.attention, SharedArray(question.original))
+        curves = replace(curves, terms=terms, sums=checked["sums"], measure=measure, facts=facts)
     return regions, pieces, curves
 
 
@@ -237,7 +261,8 @@ def unpack_answers(
 
 def read_answers(path: Path, numbers: Mapping[str, Any], question: Question, *, version: int) -> Answers:
     """The regions in a file; raises StoreError with its name."""
-    arrays = read_arrays(path, list(array_shapes(question.compound.coordinates, version=version)))
+    shapes = array_shapes(question.compound.coordinates, version=version, measure=question.attention.measure)
+    arrays = read_arrays(path, list(shapes))
     try:
         return unpack_answers(arrays, numbers, question)
     except StoreError as error:
@@ -354,6 +379,11 @@ def _check_curves(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int], qu
         check_range(name, arrays[name], 0, count)
     moves, is_line = question.perturbed.moving_axis is not None, question.attention.distance is Distance.L1
     filled = "broken lines" if moves and is_line else "quadratics" if moves else "constants"
+    if question.attention.measure != DISTANCE:
+        filled = "sums"
+        numbers = question.attention.measure.count(question.perturbed.x0.shape, moves=moves)
+        is_right = sizes["curves"] == 0 or sizes["numbers"] == numbers
+        require(is_right, "sums", f"has {sizes.get('numbers')} numbers for each curve instead of {numbers}")
     for word in ("constants", "quadratics", "broken lines"):
         require(sizes[word] == (sizes["curves"] if word == filled else 0), "curve_cell", f"does not fit the {word}")
     breaks = arrays["breaks"]

@@ -9,6 +9,7 @@ from enum import StrEnum
 
 import numpy as np
 
+from ..attention.measures.distance import DISTANCE
 from ..labels import Kept
 from ..network.model import LEAST_SHARE
 from ..properties.joint import JointPieces
@@ -46,6 +47,9 @@ TRIES = 16
 """Pieces of a kind to examine closely; the last one is the deepest of all."""
 
 BLOCK = 1 << 16
+
+CLEAR = 1e-3
+"""By how much a share of the maps exceeds its limit at a clear violation; others are tried only without such ones."""
 
 
 def piece_claims(answer: Answer, kind: Violation, scale: float) -> Iterator[Claim]:
@@ -89,6 +93,12 @@ def _worth_trying(answer: Answer, kind: Violation, pieces: np.ndarray, scale: fl
     is_wide = margins > 2.0 * LEAST_SHARE * scale
     if is_wide.any():
         order, depth = order[is_wide], depth[is_wide]
+    curves = answer.answers.curves
+    if kind is not Violation.LABEL and curves is not None and curves.measure != DISTANCE:
+        # Losses that are shares: float32 shows no violation that is far smaller.
+        is_clear = depth > answer.delta + CLEAR
+        if is_clear.any():
+            order, depth = order[is_clear], depth[is_clear]
     # NaN is the smallest depth.
     return np.append(order[: TRIES - 1], order[np.argmax(np.where(np.isnan(depth), -np.inf, depth))])
 
@@ -111,7 +121,8 @@ def piece_claim(answer: Answer, piece: int) -> Claim:
         if answers.curves is None or answers.errors is None:
             return np.inf
         curve = answers.curves.curve[region : region + 1]
-        return 2.0 * min(answers.errors.coarse, float(answers.errors.of(curve)[0]))
+        error = 2.0 * min(answers.errors.coarse, float(answers.errors.of(curve)[0]))
+        return answers.curves.measure.slack(answers.curves, int(curve[0]), answers.taus[region], error)
 
     least, most = joint.pieces.margin[piece]
     # If logits are equal up to rounding, a piece has both signs, and its centre may be on the other side.

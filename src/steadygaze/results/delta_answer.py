@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..attention.measures import NO_ATTENTION
 from ..compound import Compound
 from ..labels import Kept, Label, Property, Verdict
 from ..properties.joint import JointPieces, Shares
@@ -97,6 +98,11 @@ class DeltaAnswer(ABC):
         return [] if self.exact is None else self.exact.suspects(name)
 
     @property
+    def zero_share(self) -> tuple[float, float] | None:
+        """Bounds of the share of the domain whose maps are zero everywhere; None for distances, or if not known."""
+        return None
+
+    @property
     def volume(self) -> float:
         """The share of the domain that the pieces cover."""
         return float(self.joint.polytopes.volumes.sum())
@@ -124,6 +130,17 @@ class DeltaAnswer(ABC):
         if wanted.asks_label and len(self.witnesses):
             return Verdict.NOT_ROBUST
         return verdict_from(self.shares, wanted)
+
+
+def zero_volumes(reach: np.ndarray, volumes: np.ndarray) -> np.ndarray:
+    """The volumes of units that surely have no attention, and that may have none, by bounds (P, 2) of their losses."""
+    return np.array([volumes[reach[:, end] >= NO_ATTENTION].sum() for end in (0, 1)])
+
+
+def zero_bounds(volumes: np.ndarray, unknown: float) -> tuple[float, float]:
+    """Bounds of a share, from the volumes (2,) of `zero_volumes` and the share of the domain that nobody examined."""
+    low, high = (float(volume) for volume in volumes)
+    return max(0.0, min(low, 1.0)), min(1.0, high + max(0.0, unknown))
 
 
 def verdict_from(shares: Shares, wanted: Property) -> Verdict:

@@ -10,25 +10,24 @@ from typing import Any
 
 import numpy as np
 
+from ..attention.measures.distance import DISTANCE
 from ..labels import Kept, Label, Property, Verdict
 from ..properties.kept_box import Suspects, kept_box
-from ..question import DomainFacts
+from ..question_facts import DomainFacts
 from ..words import (
-    ALL_DIGITS,
     class_text,
     counted,
     named_theta,
     percent_down,
     percent_up,
     plain_name,
-    rounded,
     rounded_down,
     rounded_up,
     share_between,
     unit_of,
 )
 from .result import Result
-from .summary import Summary, ties_sentences
+from .summary import StrayedFacts, Summary, ties_sentences
 
 SMALLEST_RANGE = 1e-3
 """A proved box around zero gets no number if it is smaller than this share of the ranges."""
@@ -94,6 +93,7 @@ def verdict_sentences(summary: Summary, ranges: Sequence[str] = ()) -> list[str]
         return _search_sentences(summary)
     is_violated = summary.verdict is Verdict.NOT_ROBUST
     found = [*ranges, *(_violations(summary) if is_violated else ["No violation is proved anywhere."])]
+    found += _strayed_sentences(summary)
     undecided = undecided_share(summary)
     if undecided >= NAMED_UNDECIDED or (not is_violated and undecided > 0.0):
         found.append(f"Up to {percent_up(undecided)} of the domain is undecided.")
@@ -155,14 +155,6 @@ def undecided_share(summary: Summary) -> float:
     return max(0.0, float(high - low))
 
 
-def allowed_text(summary: Summary) -> str:
-    """The threshold as part of a sentence."""
-    text = summary.delta.text
-    if text.endswith("%"):
-        return f"the allowed {text.removesuffix('%')} % of the original maps' size"
-    return f"the allowed distance of {rounded(summary.delta.value, ALL_DIGITS)}"
-
-
 def label_text(summary: Summary) -> str:
     """The label by name, and by number if the name differs from it."""
     return class_text(summary.label_name, summary.label)
@@ -204,7 +196,19 @@ def _robust(summary: Summary) -> str:
     text = f"Everywhere in the domain ({domain_text(summary.domain)}) the network keeps {_kept_words(summary)}"
     if summary.property is Property.CR:
         return f"{text}."
-    return f"{text}: its attention maps differ from the expected ones by at most {allowed_text(summary)}."
+    kept = summary.measure.clauses(summary.stated).kept
+    if summary.measure == DISTANCE:
+        return f"{text}: {kept}."
+    where = f"Everywhere in the domain ({domain_text(summary.domain)})"
+    return f"{where} {_kept_clause(summary)}."
+
+
+def _kept_clause(summary: Summary) -> str:
+    """What is kept, as a clause with a subject: label and attention as far as they are asked for."""
+    if summary.measure == DISTANCE or not summary.property.asks_attention:
+        return f"the network keeps {_kept_words(summary)}"
+    kept = summary.measure.clauses(summary.stated).kept
+    return f"the network keeps its label {label_text(summary)}, and {kept}" if summary.property.asks_label else kept
 
 
 def _kept_words(summary: Summary) -> str:
@@ -216,24 +220,29 @@ def range_sentences(summary: Summary, kept: KeptRange | None) -> list[str]:
     names, low, high = summary.domain.names, summary.domain.low, summary.domain.high
     if not summary.contains_zero:
         return []
-    words = _kept_words(summary)
     if kept is None or np.max(np.subtract(kept.high, kept.low) / np.subtract(high, low)) < SMALLEST_RANGE:
-        return [f"No range worth naming around the unperturbed image is proved to keep {words}."]
+        return [_no_range(summary)]
     if len(names) > 1:
-        return [f"For every combination of {range_text(names, kept.low, kept.high)} the network keeps {words}."]
+        return [f"For every combination of {range_text(names, kept.low, kept.high)} {_kept_clause(summary)}."]
     (name,), (first,), (last,) = names, kept.low, kept.high
     start, end = _end(first, name, is_low=True), _end(last, name, is_low=False)
     if first < 0.0 < last:
         text = f"From {plain_name(name)} {start} to {end}"
     else:
         text = f"Down to {plain_name(name)} {start}" if first < 0.0 else f"Up to {plain_name(name)} {end}"
-    return [f"{text}{unit_of(name)} the network keeps {words}."]
+    return [f"{text}{unit_of(name)} {_kept_clause(summary)}."]
+
+
+def _no_range(summary: Summary) -> str:
+    nothing = "No range worth naming around the unperturbed image is proved"
+    if summary.measure == DISTANCE or not summary.property.asks_attention:
+        return f"{nothing} to keep {_kept_words(summary)}."
+    return f"{nothing} in which {_kept_clause(summary)}."
 
 
 def _failures(summary: Summary) -> tuple[str, str]:
     """The words for a lost label, and for lost attention."""
-    differ = f"its attention maps differ from the expected ones by more than {allowed_text(summary)}"
-    return f"the network no longer predicts {label_text(summary)}", differ
+    return f"the network no longer predicts {label_text(summary)}", summary.measure.clauses(summary.stated).lost
 
 
 def _violations(summary: Summary) -> list[str]:
@@ -255,6 +264,19 @@ def _violations(summary: Summary) -> list[str]:
         if theta is not None:
             found.append(f"At {named_theta(summary.domain.names, theta)} {words}.")
     return [*found, "The violated share of the domain is undecided."]
+
+
+def _strayed_sentences(summary: Summary) -> list[str]:
+    """The nearest theta that loses the attention: how much is left, and where it went."""
+    found = summary.strayed
+    if not isinstance(found, StrayedFacts) or not summary.property.asks_attention:
+        return []
+    word = "The nearest" if found.is_nearest else "A"
+    went = ""
+    if found.place and found.pixels:
+        went = f"; {summary.measure.went_text(found.place)} (marked in the picture)"
+    where = named_theta(summary.domain.names, found.theta)
+    return [f"{word} violation of the attention found is {where}: {found.left}{went}."]
 
 
 def _search_violations(summary: Summary) -> list[str]:

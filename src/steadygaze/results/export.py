@@ -166,7 +166,7 @@ def make_table(result: "Result", what: str) -> Table:
         "class_names": list(question.names),
         **{name: to_builtins(getattr(described, name)) for name in ("domain", "model", "image", "attention")},
         "method": result.method,
-        "delta": {"text": str(result.delta), "value": result.answer.delta, "map_size": question.map_size},
+        "delta": {"text": result.stated.text, "value": result.answer.delta, "map_size": question.base},
         "complete": result.is_complete,
         "sliver_share": result.sliver_share,
     }

@@ -13,9 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..attention.gradients import maps_under
+from ..attention.methods import GRADIENT, GradientMethod, attended
 from ..bounds.forms import Forms
 from ..bounds.passes import Readout, forward
 from ..bounds.passes import gradients as enclose_gradients
+from ..network.copies import Copies
 from ..network.doubts import to_kinks
 from ..network.graph import Graph
 from ..network.model import Model
@@ -83,16 +85,21 @@ def check_maps(
     noise: float,
     *,
     neurons: Sequence[np.ndarray] | None = None,
+    method: GradientMethod = GRADIENT,
 ) -> MapCheck:
     """Compare the gradients under a pattern with finite differences through the model file.
 
     image (C, H, W) lies inside the region of the pattern; bits: one boolean array (1, n) per layer; classes (2,).
     `noise` bounds the rounding of a replayed logit, so an entry's tolerance is noise / step; `neurons` has such bounds
-    for the inputs of the neurons, (n,) per layer: no step comes closer to a kink.
+    for the inputs of the neurons, (n,) per layer: no step comes closer to a kink. If a method reads several copies of
+    the image, the file runs all of them.
     """
-    gradients = maps_under(model.graph, bits, np.eye(model.classes)[classes])
+    graph, copies = attended(method, model.graph), method.copies(model.input_shape)
+    targets = method.targets(model.classes)[classes]
+    noise = noise * float(np.abs(targets).sum(axis=1).max())
+    gradients = maps_under(graph, bits, targets)
     pixels = _pixels(np.abs(gradients))
-    steps = np.minimum(LONGEST_STEP, INSIDE * longest_steps(model.graph, image.ravel(), bits, pixels, neurons))
+    steps = np.minimum(LONGEST_STEP, INSIDE * longest_steps(graph, image.ravel(), bits, pixels, neurons))
     with np.errstate(divide="ignore", invalid="ignore"):
         tolerances = np.broadcast_to(noise / steps, (len(classes), len(pixels)))
     is_sharp = tolerances <= SHARP * np.abs(gradients).max(axis=1, keepdims=True)
@@ -103,15 +110,24 @@ def check_maps(
         return MapCheck(names, 0, skipped, None, None)
     pixels, steps, is_sharp, tolerances = pixels[usable], steps[usable], is_sharp[:, usable], tolerances[:, usable]
     moved = _moved(image, pixels, steps)
-    logits = model.replay.logits(moved.reshape(-1, *image.shape)).reshape(2, len(pixels), -1)[..., classes]
-    if not np.isfinite(logits).all():
+    aims = _replayed(model, copies, moved.reshape(-1, *image.shape)).reshape(2, len(pixels), -1) @ targets.T
+    if not np.isfinite(aims).all():
         return MapCheck(names, count, skipped, None, None, is_finite=False)
-    differences = np.abs(((logits[0] - logits[1]) / (2.0 * steps[:, None])).T - gradients[:, pixels])
+    differences = np.abs(((aims[0] - aims[1]) / (2.0 * steps[:, None])).T - gradients[:, pixels])
     ratios = np.where(is_sharp, differences / tolerances, -1.0)
     worst = np.unravel_index(int(np.argmax(ratios)), ratios.shape)
     difference, tolerance = float(differences[worst]), float(tolerances[worst])
-    is_refuted = not difference <= tolerance and _is_refuted(model.graph, image, moved, pixels, classes, gradients)
+    is_refuted = not difference <= tolerance and _is_refuted(graph, image, moved, pixels, targets, gradients)
     return MapCheck(names, count, skipped, difference, tolerance, is_refuted=is_refuted)
+
+
+def _replayed(model: Model, copies: Copies | None, images: np.ndarray) -> np.ndarray:
+    """The logits (B, m · K) that onnxruntime gives for all copies of images (B, C, H, W)."""
+    if copies is None:
+        return model.replay.logits(images)
+    return np.concatenate(
+        [model.replay.logits(scale * images + shift) for scale, shift in zip(*copies, strict=True)], axis=1
+    )
 
 
 def longest_steps(
@@ -166,14 +182,14 @@ def _is_refuted(
     image: np.ndarray,
     moved: np.ndarray,
     pixels: np.ndarray,
-    classes: np.ndarray,
+    targets: np.ndarray,
     gradients: np.ndarray,
 ) -> bool:
     """Whether proved bounds of the differences between moved images (2, S, C·H·W) contradict gradients (2, C·H·W).
 
     Uncertain bits leave the gradient open and contradict nothing, nor does NaN.
     """
-    rows = Readout.of(graph.steps[-1], np.eye(graph.classes, dtype=np.int64)[classes])
+    rows = Readout.of(graph.aim_steps, targets)
     flat = moved.reshape(-1, 1, moved.shape[2])
     with np.errstate(over="ignore", invalid="ignore"):
         exact = Forms(flat, np.zeros((len(flat), flat.shape[2])))

@@ -105,7 +105,7 @@ class NearDelta:
 def coarse_reach(answers: Answers) -> np.ndarray:
     """Bounds (R, 2) of ai that hold for every δ."""
     assert answers.curves is not None and answers.errors is not None
-    reach = reaches(answers.curves, answers.taus) + answers.errors.coarse * np.array([-1.0, 1.0])
+    reach = reaches(answers.curves, answers.taus, answers.errors.coarse)
     reach[answers.doubtful.regions] = answers.doubtful.bounds
     return reach
 

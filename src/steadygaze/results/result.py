@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..attention.asking import GivenThresholds, own_threshold
 from ..attention.gradients import maps_under
-from ..attention.inconsistency import expected_maps
+from ..attention.inconsistency import expected_at
+from ..attention.measures.wording import Stated
 from ..boundary import Boundary
 from ..budget import OPTIONAL, Budget, is_over
 from ..errors import OptionError, PerturbationError
@@ -26,7 +28,7 @@ from ..regions.check import CheckedMap
 from ..regions.patterns import unpack
 from ..threshold import Threshold
 from .delta_answer import DeltaAnswer
-from .tiling import RELATIVE_NAMES, Tiling
+from .tiling import Tiling
 
 if TYPE_CHECKING:
     from .summary import Summary
@@ -38,6 +40,8 @@ class Point:
     """One theta: its region, image, logits, and attention maps.
 
     image (C, H, W), logits (K,); actual and expected are filtered maps (K', C, H, W) of the classes compared.
+    inconsistency: the loss of the property asked: ai for distances. weights (H, W): the mask, moved along with the
+    image; None without a mask.
     """
 
     theta: np.ndarray
@@ -49,31 +53,30 @@ class Point:
     actual: np.ndarray
     expected: np.ndarray
     inconsistency: float
+    weights: np.ndarray | None = None
 
 
 def view_point(question: Question, theta: np.ndarray, bits: list[np.ndarray], *, region: int | None = None) -> Point:
     """The point of a theta (d,) of the domain under a pattern, one array (1, n) of bits per layer."""
     image = question.perturbed.image(theta)
     logits = question.model.graph.logits(image[None])[0]
-    actual, expected = compared_maps(question, theta, bits)
-    inconsistency = question.attention.size(actual - expected)
+    actual, expected, weights = compared_maps(question, theta, bits)
+    inconsistency = question.attention.loss(actual, expected, weights)
     margin = float(logits[question.label] - np.delete(logits, question.label).max())
-    return Point(theta, region, image, logits, int(np.argmax(logits)), margin, actual, expected, inconsistency)
+    label = int(np.argmax(logits))
+    return Point(theta, region, image, logits, label, margin, actual, expected, inconsistency, weights)
 
 
-def compared_maps(question: Question, theta: np.ndarray, bits: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """The filtered maps (K', C, H, W) of a pattern, as for `view_point`, and those expected at a theta (d,)."""
-    perturbed = question.perturbed
-    maps = maps_under(question.model.graph, bits, question.attention.targets(question.model.classes))
-    actual = question.attention.filter(maps.reshape(-1, *perturbed.x0.shape))
-    if perturbed.is_curved:
-        return actual, perturbed.expected(question.original, theta)
-    cell = perturbed.cell_of(theta)
-    expected, slope = expected_maps(question.compound, cell, question.original)
-    axis = perturbed.moving_axis
-    if slope is not None and axis is not None:
-        expected = expected + (theta[axis] - cell.low[axis]) * slope
-    return actual, expected
+def compared_maps(
+    question: Question, theta: np.ndarray, bits: list[np.ndarray]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """The filtered maps (K', C, H, W) of a pattern, as for `view_point`; those expected at a theta (d,); and its mask.
+
+    The mask's weights (H, W) are None without a mask.
+    """
+    maps = maps_under(question.graph, bits, question.attention.targets(question.model.classes))
+    actual = question.attention.finish(maps.reshape(-1, *question.perturbed.x0.shape), question.perturbed.image(theta))
+    return actual, *expected_at(question.compound, theta, question.original, question.attention)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +90,7 @@ class Result:
 
     question: Question
     tiling: Tiling[Any]
-    delta: Threshold
+    threshold: Threshold
     agreement: Agreement
     checked: CheckedMap | None = None
     seconds: dict[str, float] = field(default_factory=dict)
@@ -98,7 +101,7 @@ class Result:
         cls, question: Question, tiling: Tiling[Any], budget: Budget, checked: CheckedMap | None = None
     ) -> "Result":
         """The result of an engine that ran within a budget."""
-        return cls(question, tiling, question.delta, question.agreement, checked, budget.clock.seconds, budget)
+        return cls(question, tiling, question.threshold, question.agreement, checked, budget.clock.seconds, budget)
 
     def phase(self, name: str) -> AbstractContextManager[None]:
         """Count the time of a block for a phase of the run, if this result comes from a run."""
@@ -119,16 +122,16 @@ class Result:
     def answer(self) -> DeltaAnswer:
         """The answer for this δ; OptionError if it is relative, above 100 %, and the original maps are uncertain."""
         if (
-            self.delta.is_relative
-            and self.delta.number > 1.0
+            self.threshold.is_relative
+            and self.threshold.number > 1.0
             and self.is_measured
             and self.question.original_doubt > 0.0
         ):
             raise OptionError(
-                f"δ = {self.delta} of maps that are not certain at the unperturbed image: give at most 100 %, or an "
-                "absolute δ"
+                f"δ = {self.threshold} of maps that are not certain at the unperturbed image: give at most 100 %, or "
+                "an absolute δ"
             )
-        return self.tiling.answer(self.delta.value(self.question.map_size))
+        return self.tiling.answer(self.question.limit(self.threshold))
 
     @property
     def label(self) -> int:
@@ -201,13 +204,18 @@ class Result:
 
     @property
     def kept_shares(self) -> dict[str, tuple[float, float]]:
-        """The share of AR at 10, 25, 50 and 100 % of the original maps' size, as bounds: 0 and 1 if skipped."""
-        return dict.fromkeys(RELATIVE_NAMES, (0.0, 1.0)) if self.skips_other_deltas else self.tiling.kept_shares
+        """The share of AR at some thresholds, as bounds: 0 and 1 if skipped; 10, 25, 50 and 100 % for distances."""
+        return dict.fromkeys(self.question.marks, (0.0, 1.0)) if self.skips_other_deltas else self.tiling.kept_shares
 
     @property
     def enough_delta(self) -> float | None:
         """The smallest δ known to make the whole domain AR, kinks aside, rounded up; None if unknown."""
         return None if self.skips_other_deltas else self.tiling.enough_delta
+
+    @property
+    def zero_share(self) -> tuple[float, float] | None:
+        """Bounds of the share of the domain whose maps are zero everywhere; None for distances, and if not known."""
+        return self.answer.zero_share if self.is_measured else None
 
     @property
     def sliver_share(self) -> float | None:
@@ -230,7 +238,7 @@ class Result:
         """
         from .witness import find_witnesses  # noqa: PLC0415 (a witness holds points of a result)
 
-        if self.delta != self.question.delta:  # the run compared samples for its own δ
+        if self.threshold != self.question.threshold:  # the run compared samples for its own δ
             from .sample_check import find_doubts  # noqa: PLC0415 (samples a result)
 
             find_doubts(self)
@@ -241,14 +249,41 @@ class Result:
         """One replayed witness for each kind of violation."""
         return self.findings.witnesses
 
+    @property
+    def stated(self) -> Stated:
+        """The threshold of this result for sentences."""
+        return self.question.stated(self.threshold)
+
     def with_delta(self, delta: str | float) -> "Result":
         """The same proofs for another δ: absolute (3.0) or relative ("25%"). A search answers only its own."""
+        return self.with_options({"delta": delta})
+
+    def with_options(self, thresholds: GivenThresholds) -> "Result":
+        """The same proofs for the threshold given for its property; itself if none is given.
+
+        OptionError for a threshold of another property.
+        """
+        found = own_threshold(self.question.attention.measure, thresholds)
+        return self if found is None else self.with_threshold(found)
+
+    def with_threshold(self, threshold: str | float) -> "Result":
+        """The same proofs for another threshold of the property asked, as its option reads it (δ, τ, γ, k:share)."""
+        before = self.question.attention.measure
+        if before.option is None:
+            raise OptionError(f"attention {before.name} has no threshold; leave {threshold!r} out")
         if not self.tiling.answers_any_delta:
+            option, own = before.option, before.threshold_text(self.threshold)
             raise OptionError(
-                f"a {self.tiling.kind} ({self.method}) answers only δ = {self.delta}; leave --delta out, or run "
-                "verify with another --delta or with --method map"
+                f"a {self.tiling.kind} ({self.method}) answers only {before.symbol} = {own}; leave --{option} out, or "
+                f"run verify with another --{option} or with --method map"
             )
-        return replace(self, delta=Threshold.parse(delta))
+        measure, found = before.with_threshold(threshold)
+        if measure != before:
+            raise OptionError(
+                f"{before.option} {threshold!r} asks for other maps than this result, which compares "
+                f"{before.threshold_text(self.threshold)}; run verify again"
+            )
+        return replace(self, threshold=found)
 
     def region_at(self, theta: ArrayLike) -> int | None:
         """The region that contains theta (d,), or None."""

@@ -42,7 +42,7 @@ def find_doubts(result: Result) -> Doubts:
         result.question,
         list(result.tiling.samples(result.answer, count)) if count else [],
         result.answer.delta,
-        lambda: reproduction(result.question, result.delta, result.method, result.tiling.words()),
+        lambda: reproduction(result.question, result.threshold, result.method, result.tiling.words()),
     )
 
 
@@ -52,7 +52,7 @@ def sample_count(question: Question) -> int:
 
 
 def _work(question: Question) -> int:
-    return max(1, sum(step.work for segment in question.model.graph.steps for step in segment))
+    return max(1, sum(step.work for segment in question.graph.steps for step in segment))
 
 
 def compare_samples(
@@ -67,7 +67,7 @@ def compare_samples(
     margins = logits[:, question.label] - np.delete(logits, question.label, axis=1).max(axis=1)
     each = _work(question) * (1 + len(question.attention.chosen(question.model.classes)))
     measured = int(min(MEASURED, WORK // each))
-    patterns, doubts = pattern_at(question.model.graph, images.reshape(len(images), -1)), Doubts([], [])
+    patterns, doubts = pattern_at(question.graph, images.reshape(len(images), -1)), Doubts([], [])
     for number, (one, margin) in enumerate(zip(samples, margins, strict=True)):
         # NaN contradicts every label.
         if (one.label is Kept.YES and not margin > 0.0) or (one.label is Kept.NO and not margin < 0.0):
@@ -78,8 +78,7 @@ def compare_samples(
             doubts.label.append(one.unit)
         bits = [layer[number : number + 1] for layer in patterns]
         if number < measured and one.attention is not Kept.UNKNOWN and is_pattern(one.claim, bits):
-            actual, expected = compared_maps(question, one.claim.theta, bits)
-            value = question.attention.size(actual - expected)
+            value = question.attention.loss(*compared_maps(question, one.claim.theta, bits))
             if (value <= delta) != (one.attention is Kept.YES) or np.isnan(value):
                 low, high = enclosing.at(one.claim.theta, has_attention=True).inconsistency
                 slack = one.claim.attention_slack()

@@ -1,9 +1,9 @@
 """Results on disk: writes a result to a directory and reads the same result back, ready for another δ.
 
 `result.json` holds the answer and the data to rebuild the question, `regions.npz` the map, `image.npy` the pixels
-(`image.png` for people), `timings.json` the data that differ from run to run. A model file is not copied: its place and
-hash are stored. A torch module has no file, so `model.onnx` holds it as exported. Files are never trusted: damaged,
-foreign and other versions are refused.
+(`image.png` for people), `perturbations.npz` the arrays of files that perturbations read, `timings.json` the data that
+differ from run to run. A model file is not copied: its place and hash are stored. A torch module has no file, so
+`model.onnx` holds it as exported. Files are never trusted: damaged, foreign and other versions are refused.
 """
 
 import hashlib
@@ -28,8 +28,10 @@ from ..errors import SteadygazeError, StoreError
 from ..images import MAX_PIXELS, fit_image
 from ..network.model import Agreement, Model, model_from_bytes, read_model
 from ..network.onnx_file import read_bytes
+from ..perturbation import file_digests, without_names
 from ..question import Question
 from ..regions.check import CheckedMap
+from .array_file import read_arrays, write_arrays
 from .arrays import OLDER, READ_VERSIONS, SCHEMA_VERSION
 from .directory import atomic_directory
 from .result import Result
@@ -37,6 +39,12 @@ from .summary import Summary
 from .tiling import MAP, Tiling
 
 ANSWER, PIXELS, PICTURE, TIMINGS = "result.json", "image.npy", "image.png", "timings.json"
+MASK = "mask.npy"
+"""The weights of the mask, if there is one."""
+NOISES = "noises.npy"
+"""The noises of the explanation method, if it has any."""
+ARRAYS = "perturbations.npz"
+"""The contents of the files that perturbations read, by digest: a result does not need the files again."""
 MODEL = "model.onnx"
 """The model, if it has no file of its own."""
 CHUNKS = re.compile(r"regions-\d{5,}\.npz")
@@ -57,7 +65,7 @@ def save(result: Result, directory: str | Path, *, force: bool = False) -> Path:
     """
     target = check_directory(directory, force=force)
     question, tiling = result.question, result.tiling
-    stored = question.stored(result.delta) | {
+    stored = question.stored(result.threshold) | {
         "versions": current_versions(),
         "agreement": asdict(result.agreement),
         "checked": None if result.checked is None else asdict(result.checked),
@@ -69,9 +77,16 @@ def save(result: Result, directory: str | Path, *, force: bool = False) -> Path:
             tiling.write(folder)
             np.save(folder / PIXELS, question.perturbed.x0, allow_pickle=False)
             _picture(question.perturbed.x0).save(folder / PICTURE)
+            if question.arrays:
+                write_arrays(folder / ARRAYS, question.arrays)
             if question.model.content is not None:
                 (folder / MODEL).write_bytes(question.model.content)
-            files = {name: _sha256(folder / name) for name in (MAP, PIXELS)}
+            mask = question.attention.mask
+            if mask is not None:
+                np.save(folder / MASK, mask.weights, allow_pickle=False)
+            for name, array in question.attention.method.arrays.items():
+                np.save(folder / f"{name}.npy", array, allow_pickle=False)
+            files = {name: _sha256(folder / name) for name in _hashed_files(content)}
             whole = content | {"stored": stored | {"files": files}}
             _write_json(folder / ANSWER, whole | {"checksum": _checksum(whole)})
             write_timings(result, folder)
@@ -102,7 +117,11 @@ def load(
         pixels, stored = read_pixels(folder / PIXELS), content["stored"]
         network = _read_model(content, pixels, folder, model)
         older = [OLDER] if content["schema_version"] < SCHEMA_VERSION else []
-        question = Question.restore(content, pixels, network, notes=older)
+        has_mask = content["attention"].get("mask") is not None
+        mask = read_pixels(folder / MASK, 2) if has_mask else None
+        arrays = {"noises": read_pixels(folder / NOISES, 4)} if NOISES in _hashed_files(content) else {}
+        files = _read_files(content["domain"]["specs"], folder)
+        question = Question.restore(content, pixels, network, mask=mask, arrays=arrays, files=files, notes=older)
         if question.label != content["label"]:
             raise StoreError(f"{folder}: the label is {question.label} now and was {content['label']}; run again")
         tiling = restore(content, folder, question)
@@ -110,7 +129,7 @@ def load(
         # Searches of earlier versions stored no agreement.
         agreement = question.agreement if is_search and "agreement" not in stored else Agreement(**stored["agreement"])
         checked = None if is_search else CheckedMap(**stored["checked"])
-    return Result(question, tiling, question.delta, agreement, checked, read_seconds(folder))
+    return Result(question, tiling, question.threshold, agreement, checked, read_seconds(folder))
 
 
 @contextmanager
@@ -157,12 +176,12 @@ def _read_model(content: dict[str, Any], pixels: np.ndarray, folder: Path, given
     return model
 
 
-def read_pixels(path: Path) -> np.ndarray:
-    """The stored image (C, H, W)."""
+def read_pixels(path: Path, dimension: int = 3) -> np.ndarray:
+    """The stored image (C, H, W), or the mask (H, W), or noises (n, C, H, W)."""
     try:
         # Mapped: a header with absurd dimensions fails on the size of the file before anything is allocated.
         pixels = np.load(path, mmap_mode="r", allow_pickle=False)
-        if pixels.dtype != np.float64 or pixels.ndim != 3 or not 0 < pixels.size <= 4 * MAX_PIXELS:
+        if pixels.dtype != np.float64 or pixels.ndim != dimension or not 0 < pixels.size <= 4 * MAX_PIXELS:
             raise ValueError(f"{pixels.shape} of {pixels.dtype}")
         return np.array(pixels)
     except (OSError, ValueError, EOFError) as error:
@@ -170,10 +189,16 @@ def read_pixels(path: Path) -> np.ndarray:
         raise StoreError(f"{path}: is not an image of a result ({reason}); run the verification again") from None
 
 
+def _read_files(specs: list[str], folder: Path) -> dict[str, np.ndarray]:
+    """The contents of the files that specs name, by digest, which tells later whether they are damaged."""
+    digests = sorted({digest for spec in specs for digest in file_digests(str(spec))})
+    return read_arrays(folder / ARRAYS, digests) if digests else {}
+
+
 def read_checked(folder: Path) -> dict[str, Any]:
     """The content of `result.json`, if the arrays and the image beside it have the stored hashes."""
     content = _read_answer(folder)
-    for name in (MAP, PIXELS):
+    for name in _hashed_files(content):
         path = folder / name
         if not path.is_file():
             raise StoreError(f"{path}: is missing; the result is damaged: run the verification again")
@@ -186,6 +211,14 @@ def read_checked(folder: Path) -> dict[str, Any]:
                 f"{path}: differs from what was written; the result is damaged: run the verification again"
             )
     return content
+
+
+def _hashed_files(content: dict[str, Any]) -> list[str]:
+    """The files beside a `result.json` whose hashes it holds."""
+    attention = content.get("attention")
+    asked = attention if isinstance(attention, dict) else {}
+    masks, noises = [MASK] * (asked.get("mask") is not None), [NOISES] * ("explain_sha256" in asked)
+    return [MAP, PIXELS, *masks, *noises]
 
 
 def read_summary(directory: str | Path) -> Summary:
@@ -241,7 +274,8 @@ def check_directory(directory: str | Path, *, force: bool = False) -> Path:
             f"{directory}: is not a steadygaze result, so --force does not replace it; choose another --out"
         )
     for path in inside:
-        is_ours = path.name in (ANSWER, MAP, PIXELS, PICTURE, TIMINGS, MODEL) or path.suffix in FIGURES
+        own = (ANSWER, MAP, PIXELS, MASK, NOISES, PICTURE, TIMINGS, MODEL, ARRAYS)
+        is_ours = path.name in own or path.suffix in FIGURES
         is_ours = is_ours or CHUNKS.fullmatch(path.name) is not None
         if not is_ours or path.is_symlink() or not path.is_file():
             raise StoreError(
@@ -269,7 +303,10 @@ def _name_of(spec: str) -> str:
 
     >>> _name_of("patch:x=12,y=12,w=4,h=4"), _name_of("brightness:-0.2..0.5")
     ('patch-x12-y12-w4-h4', 'brightness-m0.2-to-0.5')
+    >>> _name_of('blend:image="sky/clouds.png#0123456789abcdef"')
+    'blend-image"clouds#0123456789abcdef"'
     """
+    spec = without_names(spec, lambda name: Path(name).stem)
     return re.sub(r"-(?=\d)", "m", spec).replace("..", "-to-").replace("=", "").replace(":", "-").replace(",", "-")
 
 

@@ -19,6 +19,7 @@ from ..properties.nearest import Nearest, nearest_points
 from ..tolerances import AREA
 from .answer import Answer
 from .claims import Claim, Violation, chosen_pieces, exact_claims, piece_claims
+from .delta_answer import zero_bounds
 from .label_counts import CountedAnswer, PatternLabels
 from .label_grid import LabelGrid
 
@@ -34,7 +35,8 @@ class ChunkFacts:
     by both labels; patterns: the same for regions that may have parts in other chunks. lows: distances below which
     nothing in the chunk violates CR, or AR. squares: the squared distance of the nearest violated piece of each kind;
     depths: how far the deepest one is beyond its threshold. slivers: the volume where exact arithmetic found other
-    patterns. largest: a bound of ai on all regions, infinite if unknown.
+    patterns. largest: a bound of all losses, infinite if unknown. zero (2,): the volumes of regions that
+    surely have no attention, and that may have none; None for distances.
     """
 
     regions: int
@@ -51,6 +53,7 @@ class ChunkFacts:
     witnesses: np.ndarray
     slivers: float
     largest: float
+    zero: np.ndarray | None
 
 
 def chunk_facts(answer: Answer) -> ChunkFacts:
@@ -78,6 +81,7 @@ def chunk_facts(answer: Answer) -> ChunkFacts:
         witnesses=pieces.witnesses,
         slivers=answers.slivers,
         largest=float(np.nan_to_num(answer.labels.reach[:, 1], nan=np.inf).max(initial=0.0)),
+        zero=None if answer.zero_share is None else answer.zero_volumes,
     )
 
 
@@ -156,6 +160,13 @@ class StreamedAnswer(CountedAnswer):
     def largest(self) -> float:
         """The largest finite bound of ai on the regions of a chunk."""
         return max((facts.largest for facts in self.facts if np.isfinite(facts.largest)), default=0.0)
+
+    @property
+    def zero_share(self) -> tuple[float, float] | None:
+        found = [facts.zero for facts in self.facts if facts.zero is not None]
+        if len(found) < len(self.facts) or not found:
+            return None
+        return zero_bounds(np.sum(found, axis=0), self.slivers + float(self.rest.sum()))
 
     @cached_property
     def nearest(self) -> dict[str, Nearest]:

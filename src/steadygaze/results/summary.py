@@ -3,6 +3,7 @@
 It holds no timings and no paths: the same question gives the same bytes.
 """
 
+import builtins
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -12,16 +13,21 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
+from ..attention.asking import AttentionFacts
+from ..attention.measures import Measure
+from ..attention.measures.distance import DISTANCE
+from ..attention.measures.wording import Stated
 from ..boundary import Boundary, Component, Enclave
 from ..errors import StoreError
 from ..labels import Kept, Label, Property, Status, Verdict
 from ..properties.nearest import Nearest
 from ..properties.pattern_points import has_windows
-from ..question import AttentionFacts, DomainFacts, ImageFacts, ModelFacts
+from ..question_facts import DomainFacts, ImageFacts, ModelFacts
 from ..words import percent_up, share_between
 from .arrays import SCHEMA_VERSION
 from .claims import Violation
 from .result import Result
+from .strayed import Strayed, find_strayed
 from .witness import Witness
 
 Bounds = tuple[float, float]
@@ -33,7 +39,10 @@ NAMED_TIES = 5e-4
 
 
 class ThresholdFacts(Struct, frozen=True):
-    """A threshold as given, as a number, and the size of the original maps, the base of relative thresholds."""
+    """A threshold as given, the largest loss that it allows, and the base of relative thresholds.
+
+    For distances these are δ, δ as a number, and the size of the original maps.
+    """
 
     text: str
     value: float
@@ -109,6 +118,32 @@ class WitnessFacts(Struct, frozen=True):
         )  # fmt: skip
 
 
+class StrayedFacts(Struct, frozen=True):
+    """The nearest known theta that loses the attention.
+
+    left: what is left of it there, in words. place: where the attention is instead, seen from the object; pixels: rows
+    and columns of it. Both are empty if the property does not tell.
+    """
+
+    theta: list[float]
+    is_nearest: bool
+    loss: float
+    loss_before: float | None
+    left: str
+    place: str
+    pixels: list[list[int]]
+
+    @classmethod
+    def of(cls, found: Strayed, measure: Measure, stated: Stated) -> Self:
+        """The facts of a theta that loses the attention."""
+        point, before = found.point, found.before
+        return cls(
+            theta=point.theta.tolist(), is_nearest=found.is_nearest, loss=point.inconsistency, loss_before=before,
+            left=measure.left_text(stated, before, point.inconsistency), place=found.place,
+            pixels=[] if found.pixels is None else np.argwhere(found.pixels).tolist(),
+        )  # fmt: skip
+
+
 class AnswerFacts(Struct, frozen=True, kw_only=True):
     """The part that results and boundaries share: the question, and how it was answered.
 
@@ -127,6 +162,19 @@ class AnswerFacts(Struct, frozen=True, kw_only=True):
     model: ModelFacts
     image: ImageFacts
     sliver_share: float | None
+    attention: AttentionFacts
+
+    @builtins.property  # a field has that name
+    def measure(self) -> Measure:
+        """The property of attention that was asked."""
+        return self.attention.measure()
+
+    @builtins.property  # a field has that name
+    def stated(self) -> Stated:
+        """The threshold for sentences."""
+        # Earlier versions stored the threshold here only.
+        found = self.attention.stated(self.delta.value, self.delta.map_size)
+        return found if found.text else found._replace(text=self.delta.text)
 
     def plain(self) -> dict[str, Any]:
         """The facts as JSON has them: numbers, texts, lists and dictionaries."""
@@ -137,10 +185,13 @@ class Summary(AnswerFacts, frozen=True, kw_only=True):
     """The answer of any method. None: the method does not know the fact.
 
     area: proved bounds of the shares of the domain. ar_at_delta: the share of AR at other thresholds, and under "all"
-    the smallest δ known to make everything AR. sets: regions by label, None if the label was not asked for;
-    undecided counts the others. visited_share: the share of the domain mapped, decided or visited. Refinements fill
-    boxes, guarantee_shares, until, goal and relaxation; searches following to line. ties: for networks with maxima over
-    windows, the share of the domain whose attention depends on the rule that the first of equal entries wins.
+    the smallest δ known to make everything AR. at_threshold: the same for any property, in the unit of its threshold;
+    zero_attention_share: the share of the domain whose maps are zero everywhere (not for distances). sets: regions by
+    label, None if the label was not asked for; undecided counts the others. visited_share: the share of the domain
+    mapped, decided or visited. Refinements fill boxes, guarantee_shares, until, goal and relaxation; searches following
+    to line. strayed: where the attention goes at the nearest known theta that loses it (not for distances). ties: for
+    networks with maxima over windows, the share of the domain whose attention depends on the rule that the first of
+    equal entries wins.
     """
 
     status: Status = Status.FAILED
@@ -152,6 +203,8 @@ class Summary(AnswerFacts, frozen=True, kw_only=True):
     area: dict[str, Bounds] = {}
     nearest: dict[str, NearestFacts] | None = None
     ar_at_delta: dict[str, Bounds | float | None] | None = None
+    at_threshold: dict[str, Bounds | float | None] | None = None
+    zero_attention_share: Bounds | msgspec.UnsetType | None = msgspec.UNSET
     sets: dict[str, int | None]
     undecided: dict[str, int | None] | None = None
     tiling_error: float | None = None
@@ -169,9 +222,9 @@ class Summary(AnswerFacts, frozen=True, kw_only=True):
     w_delta: float | None = None
     line: list[float] | None = None
     ties: dict[str, Bounds] | msgspec.UnsetType = msgspec.UNSET
+    strayed: StrayedFacts | msgspec.UnsetType | None = msgspec.UNSET
     complete: bool
     stopped: str | None
-    attention: AttentionFacts
     notes: list[str]
     witnesses: list[WitnessFacts] = []
 
@@ -255,11 +308,21 @@ def summarise(result: Result) -> Summary:
     notes = list(facts.notes)
     if tiling.answers_any_delta:
         if result.skips_other_deltas:
-            notes.append("the shares at other δ are left out: the run ended before they were computed")
+            others = f"at other {question.attention.measure.thresholds_word}"
+            notes.append(f"the shares {others} are left out: the run ended before they were computed")
         shares: dict[str, Bounds | float | None] = dict(result.kept_shares)
-        more["ar_at_delta"] = shares | {"all": result.enough_delta}
+        measure, enough = question.attention.measure, result.enough_delta
+        reached = None if enough is None else measure.threshold_at(enough, question.base)
+        more["at_threshold"] = shares | {"all": reached if reached is None or reached > 0.0 else None}
+        if measure == DISTANCE:
+            more["at_threshold"]["all"] = enough
+            more["ar_at_delta"] = more["at_threshold"]
         more["nearest"] = {str(name): NearestFacts.of(found) for name, found in result.nearest.items()}
         more["witnesses"] = [WitnessFacts.of(witness, question.names) for witness in result.witnesses]
+    if question.attention.measure != DISTANCE:
+        found = find_strayed(result)
+        more["zero_attention_share"] = result.zero_share
+        more["strayed"] = None if found is None else StrayedFacts.of(found, question.attention.measure, result.stated)
     if result.tie_share is not None:
         more["ties"] = {"share": result.tie_share}
     more |= {
@@ -269,7 +332,6 @@ def summarise(result: Result) -> Summary:
         "guarantee": tiling.guarantee(result) + (FINGERPRINTS if has_windows(result.question.model.graph) else ""),
         "complete": result.is_complete,
         "stopped": None if result.stopped is None else str(result.stopped),
-        "attention": facts.attention,
         "notes": [*notes, *result.findings.notes],
     }
     return Summary(**_common(result, result.verdict, question.property) | more | tiling.facts(answer))
@@ -309,12 +371,18 @@ def _common(result: Result, verdict: Verdict, wanted: Property) -> dict[str, Any
         "property": wanted,
         "label": result.label,
         "label_name": question.names[result.label],
-        "delta": ThresholdFacts(str(result.delta), result.answer.delta, question.map_size),
+        "delta": _threshold(result),
         "domain": facts.domain,
         "model": facts.model,
         "image": facts.image,
         "sliver_share": result.sliver_share,
+        "attention": AttentionFacts.of(question.attention, result.threshold),
     }
+
+
+def _threshold(result: Result) -> ThresholdFacts:
+    text = result.question.attention.measure.threshold_text(result.threshold)
+    return ThresholdFacts(text or "", result.answer.delta, result.question.base)
 
 
 def kinks_text(share: float) -> str:

@@ -35,11 +35,6 @@ if TYPE_CHECKING:
 MAP = "regions.npz"
 """The file of the units in the directory of a result."""
 
-RELATIVE_DELTAS = (0.10, 0.25, 0.50, 1.00)
-"""The thresholds, relative to the size of the original maps, for which every summary gives the share of AR."""
-
-RELATIVE_NAMES = tuple(f"{100 * part:g}%" for part in RELATIVE_DELTAS)
-
 
 @dataclass(frozen=True, eq=False)
 class TileLabels:
@@ -117,10 +112,9 @@ class Tiling(ABC, Generic[AnswerT]):
 
     @cached_property
     def kept_shares(self) -> dict[str, tuple[float, float]]:
-        """The share of AR at 10, 25, 50 and 100 % of the original maps' size."""
-        size = self.question.map_size
-        found = self.shares_at([part * size for part in RELATIVE_DELTAS])
-        return {name: own.bounds(None, Kept.YES) for name, own in zip(RELATIVE_NAMES, found, strict=True)}
+        """The share of AR at the thresholds that the measure marks: 10, 25, 50 and 100 % for distances."""
+        found = self.shares_at(list(self.question.marks.values()))
+        return {name: own.bounds(None, Kept.YES) for name, own in zip(self.question.marks, found, strict=True)}
 
     @property
     def knows_other_deltas(self) -> bool:

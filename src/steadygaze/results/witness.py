@@ -60,7 +60,7 @@ class Enclosing:
     def _bounder(self) -> Bounder | None:
         question = self.question
         try:
-            return Bounder(question.model.graph, question.perturbed, question.label, question.attention)
+            return Bounder(question.graph, question.perturbed, question.label, question.attention)
         except ModelError:  # weights so small that products with them vanish
             return None
 
@@ -237,7 +237,7 @@ def _examine(result: Result, kind: Violation, claim: Claim, enclosing: Enclosing
         return None
     point = result.at(claim.theta)
     model = result.question.model
-    rounding = estimate_rounding(model.graph, point.image.ravel(), model.replay.float_type)
+    rounding = estimate_rounding(result.question.graph, point.image.ravel(), model.replay.float_type)
     tolerance = _tolerance(rounding, point)
     is_deep = True
     if kind is not Violation.ATTENTION:
@@ -246,7 +246,9 @@ def _examine(result: Result, kind: Violation, claim: Claim, enclosing: Enclosing
         # Error bounds are proportional to the unit roundoff.
         error = claim.attention_slack() * model.replay.float_type.unit / UNIT
         is_deep &= point.inconsistency - result.answer.delta > error
-    return _Candidate(point, pattern_at(model.graph, point.image.reshape(1, -1)), rounding, tolerance, is_deep)
+    return _Candidate(
+        point, pattern_at(result.question.graph, point.image.reshape(1, -1)), rounding, tolerance, is_deep
+    )
 
 
 def _tests(result: Result, kind: Violation, claim: Claim, enclosing: Enclosing) -> Iterator[_Tested]:
@@ -268,7 +270,7 @@ def _tests(result: Result, kind: Violation, claim: Claim, enclosing: Enclosing) 
 def has_pattern(question: Question, claim: Claim) -> bool:
     """Whether a plain pass finds the pattern of the claim; the error of the claimed maps holds only for that one."""
     image = question.perturbed.image(claim.theta)
-    return is_pattern(claim, pattern_at(question.model.graph, image.reshape(1, -1)))
+    return is_pattern(claim, pattern_at(question.graph, image.reshape(1, -1)))
 
 
 def is_pattern(claim: Claim, plain: list[np.ndarray]) -> bool:
@@ -287,17 +289,17 @@ def _refutation(result: Result, kind: Violation, claim: Claim, test: _Tested) ->
     )
 
 
-def reproduction(question: Question, delta: Threshold, method: str, options: Sequence[str]) -> str:
+def reproduction(question: Question, threshold: Threshold, method: str, options: Sequence[str]) -> str:
     """What a report of a false claim needs: the command, the hash of the model, and the threshold as a number."""
-    command = [*question.words(delta, question.image_name), "--method", method, *options]
+    command = [*question.words(threshold, question.image_name), "--method", method, *options]
     return (
         f"Nothing is delivered. Please report it with the model and the image: `{shlex.join(command)}` (model SHA-256 "
-        f"{question.model.sha256}, label {question.label}, δ = {delta.value(question.map_size)!r})"
+        f"{question.model.sha256}, label {question.label}, limit {question.limit(threshold)!r})"
     )
 
 
 def _reproduction(result: Result) -> str:
-    return reproduction(result.question, result.delta, result.method, result.tiling.words())
+    return reproduction(result.question, result.threshold, result.method, result.tiling.words())
 
 
 def _tolerance(rounding: FileRounding, point: Point) -> float:
@@ -319,14 +321,16 @@ def _replay(result: Result, kind: Violation, chosen: _Candidate) -> LogitReplay:
 
 
 def _replayed(result: Result, kind: Violation, chosen: _Candidate) -> Witness:
-    model, point, replay = result.question.model, chosen.point, _replay(result, kind, chosen)
+    point, replay = chosen.point, _replay(result, kind, chosen)
+    model, method = result.question.model, result.question.attention.method
     check = check_maps(
         model,
         point.image,
         chosen.bits,
         _compared_classes(result, point),
-        chosen.tolerance,
+        _map_tolerance(result, chosen),
         neurons=chosen.rounding.neurons,
+        method=method,
     )
     if check.is_refuted:
         raise InternalError(
@@ -335,6 +339,17 @@ def _replayed(result: Result, kind: Violation, chosen: _Candidate) -> Witness:
             "nothing is delivered, please report this model and image"
         )
     return Witness(kind, point, chosen.is_deep, replay, check, _remark(result, replay, check))
+
+
+def _map_tolerance(result: Result, chosen: _Candidate) -> float:
+    """The error of a replayed logit of the image, or of any copy that the method reads."""
+    model, method = result.question.model, result.question.attention.method
+    copies = method.copies(model.input_shape)
+    if copies is None:
+        return chosen.tolerance
+    kind, images = model.replay.float_type, copies.images(chosen.point.image)
+    effects = [estimate_rounding(model.graph, image.ravel(), kind).effect for image in images]
+    return max(*effects, LEAST_SHARE * float(np.abs(model.graph.logits(images)).max()))
 
 
 def _remark(result: Result, replay: LogitReplay, check: MapCheck) -> str | None:

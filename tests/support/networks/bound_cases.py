@@ -12,8 +12,9 @@ from math import prod
 
 import numpy as np
 
+from steadygaze.attention.distances import Distance
 from steadygaze.attention.filters import Filter
-from steadygaze.attention.options import AttentionOptions, Distance
+from steadygaze.attention.options import AttentionOptions
 from steadygaze.bounds.bounder import Bounder
 from steadygaze.network.graph import Graph
 from steadygaze.network.operators import MatMul, Mean, Operator, Relu, Reshape, Scale

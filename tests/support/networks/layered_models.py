@@ -9,13 +9,15 @@ from pathlib import Path
 import numpy as np
 
 from steadygaze.api import verify
+from steadygaze.attention.distances import Distance
 from steadygaze.attention.filters import Filter
 from steadygaze.attention.inconsistency import measure, original_maps
 from steadygaze.attention.map_errors import MapErrors
-from steadygaze.attention.options import AttentionOptions, Distance
+from steadygaze.attention.options import AttentionOptions
 from steadygaze.budget import Budget
 from steadygaze.compound import Compound
 from steadygaze.network.graph import Graph, lower
+from steadygaze.network.layout import Preprocessing
 from steadygaze.network.model import Model
 from steadygaze.network.replay import FLOAT32
 from steadygaze.perturbation import Perturbation
@@ -32,6 +34,7 @@ class GraphReplay:
 
     float_type = FLOAT32
     unit_roundoff = FLOAT32.unit
+    preprocessing = Preprocessing(np.zeros(1), np.ones(1), 1.0)
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph

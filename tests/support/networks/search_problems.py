@@ -131,4 +131,4 @@ def shaped_problem(layers: Sequence[FloatLayer], **options: object) -> Question:
 def search_alone(question: Question, method: str, *, budget: Budget | None = None, **options: object) -> Result:
     """A search that no refinement confirms, with options that its method need not take."""
     tiling = search(question, method, budget or Budget(), RunOptions(**options))
-    return Result(question, tiling, question.delta, question.agreement)
+    return Result(question, tiling, question.threshold, question.agreement)

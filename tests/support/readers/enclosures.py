@@ -43,7 +43,7 @@ class Found:
         """All bounds of one call."""
         enclosures = bounder.bound(case.cell, case.low, case.high)
         passed = bounder.pass_forward(case.cell, case.low, case.high)
-        found = gradients(bounder.segments, passed, bounder.logits)
+        found = gradients(bounder.segments, passed, bounder.aims)
         image = pixels(case.perturbed, case.cell, case.low, case.high)
         layers = list(decide_layers(bounder.segments, bounder.layers, image, room=bounder.room))
         low, high = (tuple(getattr(layer, name) for layer in layers) for name in ("low", "high"))

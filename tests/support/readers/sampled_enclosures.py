@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from steadygaze.attention.distances import Distance
 from steadygaze.attention.filters import Filter
-from steadygaze.attention.options import AttentionOptions, Distance
+from steadygaze.attention.options import AttentionOptions
 from steadygaze.bounds.bounder import Bounder
 from steadygaze.bounds.forms import pixels
 from steadygaze.bounds.passes import decide_layers, gradients
@@ -82,7 +83,7 @@ def false_claims(case: BranchingCase, samples: int, seed: int = 0) -> Iterator[s
     rng, bounder, label = np.random.default_rng([32, seed]), case.bounder(), 0
     found = bounder.bound(0, case.low, case.high)
     passed = bounder.pass_forward(0, case.low, case.high)
-    slopes = gradients(bounder.segments, passed, bounder.logits).ends
+    slopes = gradients(bounder.segments, passed, bounder.aims).ends
     image = pixels(case.perturbed, 0, case.low, case.high)
     layers = list(decide_layers(bounder.segments, bounder.layers, image, room=case.room))
     for box in range(len(case.low)):

@@ -150,4 +150,4 @@ def four() -> Result:
     boxes.margin[:], boxes.inconsistency[:] = (1.0, 9.0), (0.0, 10.0)
     boxes.inconsistency[-1] = 2.0, 50.0
     tiling = RefineTiling(question, boxes, answers=None, box_of=np.zeros(0, int), until=0.001, goal="map")
-    return settled(Result(question, tiling, question.delta, question.agreement, CheckedMap(0.0, 0, 0)))
+    return settled(Result(question, tiling, question.threshold, question.agreement, CheckedMap(0.0, 0, 0)))

@@ -7,12 +7,15 @@ import numpy as np
 import pytest
 
 from steadygaze.attention import filters
+from steadygaze.attention.distances import Distance
 from steadygaze.attention.filters import Intervals, absolute, mean
-from steadygaze.attention.options import Distance
-from steadygaze.bounds import bounder, decisions, forms, passes
+from steadygaze.attention.measures import distance as distances
+from steadygaze.attention.measures.distance import Inconsistent
+from steadygaze.bounds import bounder, decisions, expected, forms, passes
 from steadygaze.bounds import box_kernels as kernels
 from steadygaze.bounds.bounder import Bounder
 from steadygaze.bounds.decisions import OPEN
+from steadygaze.bounds.expected import Ends, MovedAlong
 from steadygaze.bounds.forms import Forms, Relaxed
 from steadygaze.network.steps import ConvStep, MatrixStep, ScaleStep
 from steadygaze.perturbation import Perturbed
@@ -37,7 +40,8 @@ def no_absolute_value_of_coefficients(patch: pytest.MonkeyPatch) -> None:
 
 def no_outward_rounding(patch: pytest.MonkeyPatch) -> None:
     for module, name in product(
-        (forms, decisions, passes, bounder, filters, absolute, mean), ("gamma", "up", "down", "LEAST", "LEAST_ROOT")
+        (forms, decisions, passes, expected, distances, filters, absolute, mean),
+        ("gamma", "up", "down", "LEAST", "LEAST_ROOT"),
     ):
         if hasattr(module, name):
             exact = {"gamma": lambda terms: 0.0, "up": lambda terms: 1.0, "down": lambda terms: 1.0}
@@ -78,13 +82,13 @@ def derivative_of_open_neurons(value: float) -> Plant:
 
 
 def expected_map_stands_still(patch: pytest.MonkeyPatch) -> None:
-    true = Bounder._expected
-    patch.setattr(Bounder, "_expected", lambda self, cell, low, high: true(self, cell, low, low))
+    true = MovedAlong.ends
+    patch.setattr(MovedAlong, "ends", lambda self, cell, low, high: true(self, cell, low, low))
 
 
 def expected_map_is_never_moved(patch: pytest.MonkeyPatch) -> None:
-    true = Bounder._expected
-    patch.setattr(Bounder, "_expected", lambda self, cell, low, high: true(self, cell, 0.0 * low, 0.0 * high))
+    true = MovedAlong.ends
+    patch.setattr(MovedAlong, "ends", lambda self, cell, low, high: true(self, cell, 0.0 * low, 0.0 * high))
 
 
 def remainder_dropped_at_a_step(patch: pytest.MonkeyPatch) -> None:
@@ -151,13 +155,16 @@ def mean_of_the_radius_left_out(patch: pytest.MonkeyPatch) -> None:
 
 
 def distance_of_the_middles(patch: pytest.MonkeyPatch) -> None:
-    true = passes.inconsistencies
+    true = Inconsistent.enclose
 
-    def inconsistencies(maps: Intervals, low: np.ndarray, high: np.ndarray, distance: Distance) -> np.ndarray:
+    def enclose(
+        self: Inconsistent, maps: Intervals, expected: Ends, weights: Ends | None, norm: Distance
+    ) -> np.ndarray:
         exact = Intervals(maps.centre, 0.0 * maps.radius)
-        return np.stack([true(exact, low, high, distance)[:, 0], true(maps, low, high, distance)[:, 1]], axis=1)
+        ends = true(self, exact, expected, weights, norm), true(self, maps, expected, weights, norm)
+        return np.stack([ends[0][:, 0], ends[1][:, 1]], axis=1)
 
-    patch.setattr(bounder, "inconsistencies", inconsistencies)
+    patch.setattr(Inconsistent, "enclose", enclose)
 
 
 def one_rival_alone(patch: pytest.MonkeyPatch) -> None:

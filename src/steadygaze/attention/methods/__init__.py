@@ -1,46 +1,148 @@
-"""Attention methods, one file each: every file of this folder that defines a `Method` is found.
+"""Explanation methods, one file each: every file of this folder that defines a `Method` is found.
 
-The map of a class is the gradient of a linear function of the logits with respect to the image, so it is constant on a
-region. A method defines the functions; passes, updates, error bounds and enclosures serve all methods (`gradients`).
+`Method.maps` is the definition of a method's attention maps, at one image. A `GradientMethod` writes its maps as
+gradients of linear functions of logits, which are constant on every region: passes, updates, error bounds and
+enclosures serve all such methods (`gradients`).
 """
 
 from abc import ABC, abstractmethod
-from functools import cache
-from typing import ClassVar
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cache, lru_cache
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ...errors import OptionError
+from ...network.copies import Copies, with_copies
+from ...network.graph import Graph
+from ...network.node_gradients import gradients_at, values_of
 from .. import find_kinds
+from ..option_texts import read_settings, write_settings
 
 
+@dataclass(frozen=True)
 class Method(ABC):
-    """An attention method whose maps are constant on every region."""
+    """An explanation method; its public fields are the settings of its text, `name:key=value,key=value`."""
 
     name: ClassVar[str]
     """Its word in questions."""
 
     @abstractmethod
-    def targets(self, classes: int) -> np.ndarray:
-        """Weights (K, K) of the logits: the map of class c is the gradient of row c times the logits."""
+    def maps(self, graph: Graph, image: np.ndarray, classes: np.ndarray) -> np.ndarray:
+        """The attention maps (K', …) of classes (K',) at an image (C, H, W), without filter: the definition."""
+
+    @property
+    def text(self) -> str:
+        """The method with all its settings: equal texts ask for the same maps of the same network.
+
+        >>> Method.parse("smoothgrad:n=4").text
+        'smoothgrad:n=4,sigma=0.1,seed=0'
+        """
+        return write_settings(self.name, self.settings)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self) if not field.name.startswith("_")}
+
+    def fit(self, graph: Graph) -> "Method":
+        """The method for one classifier, with all random numbers drawn; OptionError if it does not fit."""
+        return self
+
+    @property
+    def arrays(self) -> Mapping[str, np.ndarray]:
+        """Arrays that the text does not determine: they are stored with a result."""
+        return {}
+
+    @property
+    def sha256(self) -> str:
+        """The hash of the arrays; empty without any."""
+        return ""
+
+    def with_arrays(self, arrays: Mapping[str, np.ndarray]) -> "Method":
+        """The same method with stored arrays; ValueError if they are not its own."""
+        if arrays:
+            raise ValueError(f"{self.name} has no arrays")
+        return self
 
     @staticmethod
     def parse(text: str) -> "Method":
-        """Read the name of a method."""
+        """Read a method and its settings, such as `smoothgrad:n=4`; OptionError explains a wrong text."""
         known = find_methods()
-        if text not in known:
-            raise OptionError(f"attention {text!r} is not known; expected {', '.join(known)}")
-        return known[text]
+        name, _, rest = str(text).strip().partition(":")
+        if name not in known:
+            raise OptionError(f"explanation {text!r} is not known; expected {', '.join(known)}")
+        method = known[name]
+        return type(method)(**read_settings(str(text), rest, method.settings))
+
+
+@dataclass(frozen=True)
+class GradientMethod(Method):
+    """A method whose maps are gradients of linear functions of logits, times the image less a baseline if there is one.
+
+    The logits are those of copies of the classifier that read the scaled and shifted image; by default of the
+    classifier itself.
+    """
+
+    @abstractmethod
+    def targets(self, classes: int) -> np.ndarray:
+        """Weights (K, m · K) of the logits of the m copies: the map of class c is the gradient of row c times them."""
+
+    def copies(self, shape: tuple[int, int, int]) -> Copies | None:
+        """What the copies read of images of a shape (C, H, W); None for the classifier alone."""
+        return None
+
+    @property
+    def factor_baseline(self) -> float | None:
+        """Maps are (image − this) times the gradient; None: the gradient alone, which is constant on a region."""
+        return None
+
+    def attended(self, graph: Graph) -> Graph:
+        """The classifier with its copies: the maps are gradients of `targets` times its aims."""
+        copies = self.copies(graph.input_shape)
+        return graph if copies is None else with_copies(graph, copies)
+
+    def maps(self, graph: Graph, image: np.ndarray, classes: np.ndarray) -> np.ndarray:
+        copies, targets = self.copies(graph.input_shape), self.targets(graph.classes)[classes]
+        if copies is None:
+            found = gradients_at(graph, values_of(graph, image), targets)
+        else:
+            parts = np.split(targets, len(copies.scale), axis=1)
+            found = sum(
+                (
+                    scale * gradients_at(graph, values_of(graph, read), part)
+                    for scale, read, part in zip(copies.scale, copies.images(image), parts, strict=True)
+                ),
+                start=np.zeros((len(classes), *image.shape)),
+            )
+        return found if self.factor_baseline is None else (image - self.factor_baseline) * found
+
+
+def provable(method: Method) -> GradientMethod:
+    """A method whose maps engines can prove; OptionError for any other."""
+    if not isinstance(method, GradientMethod):
+        raise OptionError(
+            f"explanation {method.text!r}: no engine bounds its maps yet; use gradient, input-x-gradient, smoothgrad "
+            "or integrated"
+        )
+    return method
+
+
+@lru_cache(maxsize=8)
+def attended(method: GradientMethod, graph: Graph) -> Graph:
+    """The classifier with the copies that a method reads, made once for each of the last ones."""
+    return method.attended(graph)
 
 
 @cache
 def find_methods() -> dict[str, Method]:
-    """Every method of this folder by its name, in alphabetical order.
+    """Every method of this folder by its name, with its usual settings, in alphabetical order.
 
     >>> list(find_methods())
-    ['gradient']
+    ['gradcam', 'gradient', 'input-x-gradient', 'integrated', 'occlusion', 'smoothgrad']
     """
     return find_kinds(__path__, __name__, Method)  # type: ignore[type-abstract]
 
 
-GRADIENT = Method.parse("gradient")
+GRADIENT = provable(find_methods()["gradient"])

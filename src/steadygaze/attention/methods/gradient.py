@@ -1,13 +1,15 @@
 """The gradient: the map of a class shows how each pixel moves the logit of that class."""
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from . import Method
+from . import GradientMethod
 
 
-class Gradient(Method):
+@dataclass(frozen=True)
+class Gradient(GradientMethod):
     """The gradient of every logit."""
 
     name: ClassVar[str] = "gradient"

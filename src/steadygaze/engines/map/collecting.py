@@ -28,7 +28,6 @@ from ...results.other_deltas import cells_at
 from ...results.sample_check import compare_samples, sample_count
 from ...results.samples import piece_samples
 from ...results.streamed_answer import ChunkFacts, chunk_facts
-from ...results.tiling import RELATIVE_DELTAS
 from ...results.witness import reproduction
 from .chunk_files import ChunkFile, ChunkFiles, Folder, shared_errors, write_chunk
 from .joining import JoinedCuts, join_pieces
@@ -59,8 +58,8 @@ class Collector:
 
     def __init__(self, question: Question, budget: Budget) -> None:
         self.question, self.budget = question, budget
-        self.delta = question.delta.value(question.map_size)
-        self.deltas = [part * question.map_size for part in RELATIVE_DELTAS]
+        self.delta = question.own_limit
+        self.deltas = list(question.marks.values())
         self.original = question.original
         self.parts: dict[tuple[int, int, int], tuple[Answers, np.ndarray]] = {}
         self.files: list[ChunkFile] = []
@@ -144,7 +143,7 @@ class Collector:
         question, answer = self.question, answers.at(self.delta)
         samples = list(piece_samples(answer, min(SAMPLED, sample_count(question))))
         doubts = compare_samples(
-            question, samples, self.delta, lambda: reproduction(question, question.delta, "map", [])
+            question, samples, self.delta, lambda: reproduction(question, question.threshold, "map", [])
         )
         if not doubts:
             return answers, answer

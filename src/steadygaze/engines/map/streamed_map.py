@@ -29,7 +29,7 @@ from ...results.label_grid import LabelGrid
 from ...results.other_deltas import cells_at, coarse_cells_at
 from ...results.result import Result
 from ...results.streamed_answer import ChunkFacts, StreamedAnswer, chunk_facts
-from ...results.tiling import MAP, RELATIVE_DELTAS, TileLabels, Tiling, region_tiles
+from ...results.tiling import MAP, TileLabels, Tiling, region_tiles
 from ...results.view import Region, Regions
 from .chunk_files import ChunkFiles, restore_files
 from .joining import JoinedCuts, join_pieces
@@ -144,11 +144,11 @@ class StreamedMap(Tiling[StreamedAnswer]):
 
     @property
     def knows_other_deltas(self) -> bool:
-        return len(self.cells) >= len(RELATIVE_DELTAS)
+        return all(limit in self.cells for limit in self.question.marks.values())
 
     @property
     def _delta(self) -> float:
-        return self.question.delta.value(self.question.map_size)
+        return self.question.own_limit
 
     @cached_property
     def enough_delta(self) -> float | None:

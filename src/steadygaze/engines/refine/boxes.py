@@ -23,7 +23,7 @@ from ...regions.region import RegionSet, join_region_sets
 from ...regions.subdivide import subdivide_boxes
 from ...results.answer import Answers
 from ...threshold import kept_codes
-from ...tolerances import UNIT
+from ...tolerances import MAX_MAP_PARAMETERS, UNIT
 
 BLOCK = 16  # batches of boxes between two checks of the budget and the open share
 SLIMMEST = 16.0  # if its longest side is this many times its shortest, a box is split along the longest
@@ -176,11 +176,25 @@ class BoundedBoxes:
 
     @property
     def split_axes(self) -> np.ndarray:
-        """The axis (B,) along which to halve each box: where the open neurons move most, or the longest side."""
+        """The axis (B,) along which to halve each box: the one that moves most of what is open, or the longest side.
+
+        Up to three parameters, no side gets much shorter than another. With more, halving a parameter that moves
+        nothing would only double the boxes: its sides stay as they are.
+        """
         sides = (self.boxes.high - self.boxes.low)[:, : self.pull.shape[1]]
+        if self.pull.shape[1] > MAX_MAP_PARAMETERS:
+            return np.argmax(np.where(self.pull.max(axis=1, keepdims=True) > 0.0, self.pull, sides), axis=1)
         is_slim = sides.max(axis=1) > SLIMMEST * sides.min(axis=1)
         pull = np.where(self.pull.max(axis=1, keepdims=True) > 0.0, self.pull, sides)
         return np.where(is_slim, np.argmax(sides, axis=1), np.argmax(pull, axis=1))
+
+    @property
+    def is_smallest(self) -> np.ndarray:
+        """Which boxes (B,) are too small to split along their axis."""
+        if self.pull.shape[1] <= MAX_MAP_PARAMETERS:
+            return self.boxes.is_smallest(self.pull.shape[1])
+        sides, rows = self.boxes.high - self.boxes.low, np.arange(len(self.boxes))
+        return sides[rows, self.split_axes] <= SMALLEST
 
 
 class Frontier:

@@ -199,7 +199,7 @@ class _Search:
         return self.passes.inconsistencies(thetas) - self.delta
 
     def _is_clear(self, excess: np.ndarray, kind: Property) -> np.ndarray:
-        scale = float(np.abs(self.passes.unperturbed.logits).max()) if kind is Property.CR else self.passes.map_size
+        scale = float(np.abs(self.passes.unperturbed.logits).max()) if kind is Property.CR else self.passes.loss_scale
         return excess > CLEAR * scale
 
     def _cost(self, kind: Property) -> int:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ...attention.measures.distance import DISTANCE
 from ...compound import Compound
 from ...errors import InternalError, OptionError
 from ...labels import ATTENTIONS, CLASSIFICATIONS, Kept, Label, Property, Verdict
@@ -20,7 +21,7 @@ from ...properties.joint import JointPieces, Shares, shares
 from ...properties.nearest import DEPTHS, INSIDE, Nearest, rounded_down
 from ...question import Question
 from ...results.answer import Answer
-from ...results.delta_answer import DeltaAnswer
+from ...results.delta_answer import DeltaAnswer, zero_bounds, zero_volumes
 from ...results.witness import Enclosing
 from ...tolerances import MAX_MAP_PARAMETERS, UNIT
 from .boxes import Boxes, State, attention_codes, label_codes
@@ -229,6 +230,18 @@ class MergedAnswer(DeltaAnswer):
     @property
     def undecided_counts(self) -> dict[str, int | None]:
         return {"classification": 0, "attention": 0} if self.exact is None else self.exact.undecided_counts
+
+    @property
+    def zero_share(self) -> tuple[float, float] | None:
+        if not self.is_measured or self.question.attention.measure == DISTANCE:
+            return None
+        boxes = self.bounded
+        volumes = zero_volumes(self.boxes.inconsistency[boxes], self.boxes.volumes[boxes])
+        unknown = float(self.missing.sum()) + self.slivers
+        if self.exact is not None:
+            volumes = volumes + self.exact.zero_volumes
+            unknown += self.exact.answers.regions.accuracy.holes
+        return zero_bounds(volumes, unknown)
 
     @cached_property
     def inconsistencies(self) -> np.ndarray:

@@ -188,8 +188,10 @@ class Costs(NamedTuple):
         work = float(sum(step.work for steps in bounder.segments for step in steps))
         box, region = BOX_WORK + (rows + 1.0) * work, REGION_WORK + REGION_SHARE * work
         if question.asks_attention:
-            box += BOX_WORK + 3.0 * len(bounder.logits.row) * work
+            box += BOX_WORK + 3.0 * len(bounder.aims.row) * work
             region += MAP_WORK + (LOCAL_MAP_SHARE if _is_local(bounder) else MAP_SHARE) * work
+            if bounder.attention.method.factor_baseline is not None:
+                region = float("inf")  # its maps change within a region
         perturbed = bounder.perturbed
         is_possible = (
             work <= LARGEST_WORK and perturbed.domain.dimension <= MAX_MAP_PARAMETERS and not perturbed.is_curved

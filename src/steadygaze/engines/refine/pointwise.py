@@ -13,16 +13,21 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...attention.inconsistency import expected_at, original_gradients, single_curve
+from ...attention.measures import Expectation
+from ...attention.measures.distance import DISTANCE
 from ...network.doubts import bend_errors, doubtful_bits, passed_errors
 from ...network.graph import patterns, preactivations
-from ...network.steps import downwards
+from ...network.steps import Segment, downwards
 from ...question import Question
-from ...tolerances import UNIT
+from ...tolerances import UNIT, gamma
+
+Segments = tuple[Segment, ...]
 
 NUMBERS = 1 << 19  # numbers of one batch in the widest layer: 4 MiB, and moderate for all layers of a deep network
 LARGEST_BATCH = 64  # thetas in one batch
-# The error of a pixel relative to its terms: a sum of at most four changes, each made by up to five operations.
-PIXEL_SHARE = 64.0 * UNIT
+# The error of a pixel relative to its terms, for each of at least four changes that are added: up to five operations.
+CHANGE_SHARE = 16.0 * UNIT
 STEP = 2.0**-20  # share of the domain, between images whose difference tells the slope of a curved one
 MOST_DOUBTS = 0.005  # above this share of neurons of uncertain sign, random signs replace worst cases
 MOST_MAP_ERROR = 1e-3  # the same for the worst case of the inconsistency, relative to the size of the original maps
@@ -55,11 +60,12 @@ class PointPasses:
 
     def __init__(self, question: Question, original: np.ndarray | None = None) -> None:
         self.question, self.perturbed = question, question.perturbed
-        self.segments, self.layers = question.model.graph.steps, question.model.graph.layers
+        self.segments, self.layers = question.graph.steps, question.graph.layers
+        self.aimed = (*self.segments[:-1], question.graph.aim_steps)
         self.classes = question.attention.chosen(question.model.classes)
         self.forward_passes, self.multiplications = 0, 0
         self._given = original
-        self._expected: dict[int, tuple[np.ndarray, np.ndarray | None]] = {}
+        self._expected: dict[int, list[tuple[np.ndarray, np.ndarray | None]]] = {}
 
     @cached_property
     def work(self) -> int:
@@ -75,6 +81,11 @@ class PointPasses:
     def map_size(self) -> float:
         """The size of the original maps, summed over the classes."""
         return float(self.size(self.original).sum())
+
+    @property
+    def loss_scale(self) -> float:
+        """The size of losses: that of the original maps for distances; other losses are shares."""
+        return self.map_size if self.question.attention.measure == DISTANCE else 1.0
 
     @cached_property
     def unperturbed(self) -> Trace:
@@ -113,11 +124,18 @@ class PointPasses:
         return np.concatenate([np.zeros(0), *values])
 
     def distances(self, thetas: np.ndarray, maps: np.ndarray) -> np.ndarray:
-        """The inconsistency (B,) of unfiltered maps (B, K', pixels) at thetas (B, d)."""
-        expected = self.original[None]
-        if self.perturbed.moving_axis is not None:
-            expected = np.stack([self._expectation(theta) for theta in thetas])
-        return self.size(self._filtered(maps) - expected).sum(axis=1)
+        """The losses (B,) of unfiltered maps (B, K', pixels) at thetas (B, d)."""
+        expected, weights = self._expected_at(thetas)
+        if self.question.attention.measure == DISTANCE:
+            return self.size(self._filtered(maps) - expected).sum(axis=1)
+        return self.question.attention.losses(self._filtered(maps), expected, weights)
+
+    def _expected_at(self, thetas: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        """Expected maps (B or 1, K', C, H, W) and weights of the mask (B or 1, H, W) at thetas (B, d)."""
+        is_same = self.perturbed.moving_axis is None and self.question.attention.method.factor_baseline is None
+        found = [self._expectation(theta) for theta in thetas[: 1 if is_same else None]]
+        weights = [own for _, own in found if own is not None]
+        return np.stack([maps for maps, _ in found]), np.stack(weights) if weights else None
 
     def measure(self, thetas: np.ndarray, *, has_attention: bool) -> Measured:
         """Margins, and inconsistencies if wanted, at thetas (B, d), with bounds on their rounding."""
@@ -129,36 +147,73 @@ class PointPasses:
             table[0, part] = self.margins_of(trace.logits)
             table[1, part] = margin_slack(self, trace, rounding, self.against_rival(trace.logits)[:, None])[:, 0]
             if has_attention:
-                table[2, part] = self.distances(thetas[part], self.maps(trace))
-                table[3, part] = self._inconsistency_slack(trace, rounding, table[2, part])
+                maps = self.maps(trace)
+                table[2, part] = self.distances(thetas[part], maps)
+                table[3, part] = self._inconsistency_slack(trace, rounding, table[2, part], thetas[part], maps)
         return Measured(*table)
 
-    def _inconsistency_slack(self, trace: Trace, rounding: "Rounding", values: np.ndarray) -> np.ndarray:
-        """Bounds (B,) on the error of the inconsistencies `values` (B,)."""
+    def _inconsistency_slack(
+        self, trace: Trace, rounding: "Rounding", values: np.ndarray, thetas: np.ndarray, maps: np.ndarray
+    ) -> np.ndarray:
+        """Bounds (B,) on the error of the losses `values` (B,) of unfiltered maps (B, K', pixels) at thetas (B, d)."""
         # Moving a map does not enlarge an error. The maps of the unperturbed image have errors too.
         errors = _map_errors(self, trace) + self._original_error
-        # Rounding of the differences and of the sums in the norms.
-        errors += 4.0 * (self.perturbed.x0.size + len(self.classes) + 8) * UNIT * (values + 2.0 * self.map_size)
+        if self.question.attention.measure == DISTANCE:
+            # Rounding of the differences and of the sums in the norms.
+            errors += (
+                4.0 * (self.perturbed.x0.size + len(self.classes) + 8) * UNIT * (values + 2.0 * self._largest_size)
+            )
+        else:
+            errors = self._loss_errors(thetas, self._filtered(maps), errors)
         for layer, value, total in zip(self.layers, trace.values, rounding.total, strict=False):
             errors[doubtful_bits(layer, value, total).any(axis=1)] = np.inf
         return errors
 
+    def _loss_errors(self, thetas: np.ndarray, maps: np.ndarray, errors: np.ndarray) -> np.ndarray:
+        """Bounds (B,) on the error of losses, from those of filtered maps (B, K', C, H, W) at thetas (B, d)."""
+        expected, weights = self._expected_at(thetas)
+        found = np.zeros(len(thetas))
+        for number in range(len(thetas)):
+            own = number if len(expected) > 1 else 0
+            at = Expectation(expected[own], None, None if weights is None else weights[own])
+            curve = single_curve(self.question.attention.measure, maps[number], at)
+            found[number] = curve.measure.slack(curve, 0, np.zeros(2), float(errors[number]))
+        # Twice: what may be zero, or a tie, has an error of the whole range. The sums round, too.
+        return 2.0 * found + 16.0 * gamma(self.original.size + 16)
+
+    @cached_property
+    def _largest_size(self) -> float:
+        """A bound on the size of the expected maps at any theta."""
+        if self.question.attention.method.factor_baseline is None:
+            return self.map_size
+        options, gradients = (
+            self.question.attention,
+            original_gradients(self.question.compound, self.question.attention),
+        )
+        enlarged = options.filter.lipschitz(options.distance.value) * options.largest_factor
+        return enlarged * float(self.size(gradients).sum())
+
     @cached_property
     def _original_error(self) -> float:
-        return float(_map_errors(self, self.unperturbed)[0])
+        """A bound on the error of the expected maps at any theta."""
+        return float(_map_errors(self, self.unperturbed, is_expected=True)[0])
 
     def _forward(self, pixels: np.ndarray) -> Trace:
-        *values, logits = preactivations(self.question.model.graph, pixels)
+        *values, logits = preactivations(self.question.graph, pixels)
         self.multiplications += len(pixels) * self.work
         self.forward_passes += len(pixels)
         return Trace(pixels, values, logits)
 
-    def backward(self, rows: np.ndarray, trace: Trace) -> Iterator[np.ndarray]:
-        """Gradients (B, R, n) of rows (B, R, K) times the logits, by ReLU outputs, the last first; then by pixels."""
+    def backward(self, rows: np.ndarray, trace: Trace, segments: Segments | None = None) -> Iterator[np.ndarray]:
+        """Gradients (B, R, n) of rows (B, R, K) times the logits, by ReLU outputs, the last first; then by pixels.
+
+        segments: the steps to other functions than the logits.
+        """
         batch, count = rows.shape[:2]
         self.multiplications += batch * count * self.work
         gradient = rows
-        for segment, active in zip(reversed(self.segments), [*self.active(trace)[::-1], None], strict=True):
+        path = self.segments if segments is None else segments
+        for segment, active in zip(reversed(path), [*self.active(trace)[::-1], None], strict=True):
             gradient = downwards(segment, gradient.reshape(batch * count, -1)).reshape(batch, count, -1)
             yield gradient
             if active is not None:
@@ -166,7 +221,7 @@ class PointPasses:
 
     def active(self, trace: Trace) -> list[np.ndarray]:
         """The pattern, layer by layer (B, n): floats, because numpy multiplies by booleans more slowly."""
-        return [bits.astype(np.float64) for bits in patterns(self.question.model.graph, trace.values)]
+        return [bits.astype(np.float64) for bits in patterns(self.question.graph, trace.values)]
 
     def pixel_gradients(self, rows: np.ndarray, trace: Trace) -> np.ndarray:
         """Gradients (B, R, pixels) of rows (B, R, K) times the logits."""
@@ -174,10 +229,12 @@ class PointPasses:
 
     def maps(self, trace: Trace) -> np.ndarray:
         """Unfiltered maps (B, K', pixels)."""
-        return self.pixel_gradients(self.class_rows(len(trace.logits)), trace)
+        rows, baseline = self.class_rows(len(trace.logits)), self.question.attention.method.factor_baseline
+        gradients = deque(self.backward(rows, trace, self.aimed), maxlen=1)[0]
+        return gradients if baseline is None else gradients * (trace.pixels - baseline)[:, None]
 
     def class_rows(self, batch: int) -> np.ndarray:
-        """Rows (B, K', K): the maps are the gradients of rows @ logits."""
+        """Rows (B, K', A): the maps are the gradients of rows @ aims."""
         return np.repeat(self.question.attention.targets(self.question.model.classes)[None], batch, axis=0)
 
     def _filtered(self, maps: np.ndarray) -> np.ndarray:
@@ -188,17 +245,22 @@ class PointPasses:
         flat = maps.reshape(*maps.shape[:-3], -1)
         return np.linalg.norm(flat, ord=self.question.attention.distance.value, axis=-1)
 
-    def _expectation(self, theta: np.ndarray) -> np.ndarray:
-        """The expected maps (K', C, H, W) at a theta (d,)."""
-        if self.perturbed.is_curved:
-            return self.perturbed.expected(self.original, theta)
-        cell = self.perturbed.cell_of(theta)
+    def _expectation(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        """The expected maps (K', C, H, W), and the weights (H, W) of a mask, at a theta (d,)."""
+        if self.perturbed.is_curved or self.question.attention.method.factor_baseline is not None:
+            return expected_at(self.question.compound, theta, self.original, self.question.attention)
+        cell, mask = self.perturbed.cell_of(theta), self.question.attention.mask
         if cell.index not in self._expected:
-            moved = self.perturbed.transport(self.original, cell)
-            own = (self.original, None) if moved is None else (self.original + moved[0], moved[1])
-            self._expected[cell.index] = own
-        expected, slope = self._expected[cell.index]
-        return expected if slope is None else expected + theta[self.perturbed.moving_axis] * slope
+            arrays = [self.original] if mask is None else [self.original, mask.weights]
+            moved = [(array, self.perturbed.transport(array, cell)) for array in arrays]
+            self._expected[cell.index] = [
+                (array, None) if own is None else (array + own[0], own[1]) for array, own in moved
+            ]
+        found = [
+            start if slope is None else start + theta[self.perturbed.moving_axis] * slope
+            for start, slope in self._expected[cell.index]
+        ]
+        return found[0], None if mask is None else np.clip(found[1], 0.0, 1.0)
 
     def unclipped(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The image (pixels,) before the clip, and its slope (d, pixels), from differences if it is curved."""
@@ -283,23 +345,26 @@ def margin_slack(passes: PointPasses, trace: Trace, rounding: Rounding, rows: np
     return 2.0 * (slack + _against(pixels, rounding.pixels))
 
 
-def _map_errors(passes: PointPasses, trace: Trace) -> np.ndarray:
-    """Bounds (B,) on how much errors of the maps add to an inconsistency, for a fixed pattern."""
+def _map_errors(passes: PointPasses, trace: Trace, *, is_expected: bool = False) -> np.ndarray:
+    """Bounds (B,) on how much errors of the maps add to an inconsistency, for a fixed pattern.
+
+    is_expected: of the maps expected at any theta, if those of the trace are the original ones.
+    """
     options = passes.question.attention
     enlarged = options.filter.lipschitz(options.distance.value)
-    worst = enlarged * passes.size(_carried_back(passes, trace, are_signed=False)).sum(axis=1)
+    worst = enlarged * passes.size(_carried_back(passes, trace, is_expected, are_signed=False)).sum(axis=1)
     if worst.max() <= MOST_MAP_ERROR * passes.map_size:
         return worst
-    likely = enlarged * SPREAD * passes.size(_carried_back(passes, trace, are_signed=True)).sum(axis=1)
+    likely = enlarged * SPREAD * passes.size(_carried_back(passes, trace, is_expected, are_signed=True)).sum(axis=1)
     return np.minimum(worst, likely)
 
 
-def _carried_back(passes: PointPasses, trace: Trace, *, are_signed: bool) -> np.ndarray:
+def _carried_back(passes: PointPasses, trace: Trace, is_expected: bool, *, are_signed: bool) -> np.ndarray:
     """Errors (B, K', C, H, W) of the maps: those of each product, propagated by absolute weights or random signs."""
     batch, classes = len(trace.logits), len(passes.classes)
     rows = passes.class_rows(batch).reshape(batch * classes, -1)
     errors, generator = np.zeros_like(rows), np.random.default_rng(SEED)
-    for segment, active in zip(reversed(passes.segments), [*passes.active(trace)[::-1], None], strict=True):
+    for segment, active in zip(reversed(passes.aimed), [*passes.active(trace)[::-1], None], strict=True):
         for step in reversed(segment):
             own = _share(step.backward_terms) * np.abs(rows)
             if are_signed:
@@ -313,6 +378,13 @@ def _carried_back(passes: PointPasses, trace: Trace, *, are_signed: bool) -> np.
             mask = np.repeat(active, classes, axis=0)
             rows, errors = rows * mask, errors * mask
     passes.multiplications += (3 if are_signed else 2) * len(rows) * passes.work
+    baseline = passes.question.attention.method.factor_baseline
+    if baseline is not None:
+        # Errors of the gradients, of the pixels, and of the product.
+        factor = np.repeat(np.abs(trace.pixels - baseline), classes, axis=0)
+        factor = np.full_like(factor, passes.question.attention.largest_factor) if is_expected else factor
+        pixels = _sum_errors(passes) + 4.0 * UNIT * (factor + abs(baseline))
+        errors = np.abs(errors) * factor + np.abs(rows) * pixels
     return errors.reshape(batch, classes, *passes.perturbed.x0.shape)
 
 
@@ -346,7 +418,7 @@ def _pixel_errors(passes: PointPasses, theta: np.ndarray) -> np.ndarray:
     else:
         image, slope = passes.unclipped(theta)
         is_moved = (slope != 0.0).any(axis=0) | (passes.perturbed.cell_of(theta).offset.ravel() != 0.0)
-    error = PIXEL_SHARE * passes.perturbed.magnitudes
+    error = _sum_errors(passes)
     is_clipped = (image < -error) | (image > 1.0 + error)
     return np.where(is_moved & ~is_clipped, error, 0.0)
 
@@ -359,3 +431,8 @@ def _share(terms: int) -> float:
 def _against(rows: np.ndarray, errors: np.ndarray) -> np.ndarray:
     """|rows| (B, R, n) times errors (B, n): (B, R)."""
     return np.einsum("brn,bn->br", np.abs(rows), errors)
+
+
+def _sum_errors(passes: PointPasses) -> np.ndarray:
+    """Bounds (pixels,) of the rounding errors of all pixels at any theta, before the clip."""
+    return CHANGE_SHARE * max(4, passes.perturbed.domain.dimension) * passes.perturbed.magnitudes

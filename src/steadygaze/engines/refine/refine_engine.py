@@ -92,8 +92,8 @@ class _Run:
         self.threads, self.progress = threads, progress
         self.dimension = problem.perturbed.domain.dimension
         self.original, self.size = problem.original, problem.map_size
-        self.question = BoxQuestion(problem.property, problem.delta.value(self.size), goal == "verdict")
-        self.bounder = Bounder(problem.model.graph, problem.perturbed, problem.label, problem.attention)
+        self.question = BoxQuestion(problem.property, problem.own_limit, goal == "verdict")
+        self.bounder = Bounder(problem.graph, problem.perturbed, problem.label, problem.attention)
         if until == "exact" and problem.perturbed.is_curved:
             raise OptionError(
                 f"until exact needs an image that is piecewise affine in theta; {problem.perturbed.why_curved}; give "
@@ -101,8 +101,8 @@ class _Run:
             )
         if until == "exact" and Costs.of(self.bounder, self.question, 1.0).region == float("inf"):
             raise OptionError(
-                f"until exact supports up to {MAX_MAP_PARAMETERS} parameters and networks of moderate size; give a "
-                "share such as 0.001"
+                f"until exact supports up to {MAX_MAP_PARAMETERS} parameters, networks of moderate size, and maps that "
+                "are constant on regions; give a share such as 0.001"
             )
         self.exact = ExactBoxes(problem, self.original, threads, measures=self.question.asks_attention, budget=budget)
         self.enough = 0.0 if until == "exact" else float(until)
@@ -225,7 +225,7 @@ class _Run:
         self._count_decided(found.volumes[~is_open])
         self.is_violated |= bool(self.question.is_violated(found.margin, found.inconsistency).any())
         regions = plan.expected_regions(bounded.unstable, found.volumes)
-        is_aside = is_open & ((regions <= plan.max_exact_regions) | found.is_smallest(self.dimension))
+        is_aside = is_open & ((regions <= plan.max_exact_regions) | bounded.is_smallest)
         if plan.max_exact_regions > 0.0:
             self.pending.append((found.take(is_aside), regions[is_aside]))
             self.rest.append(found.take(~is_open))
@@ -250,10 +250,15 @@ class _Run:
             boxes = self._joined([boxes.take(~is_large), halves])
         return boxes
 
+    @property
+    def _keeps_zero(self) -> bool:
+        """Whether the unperturbed image has the property, up to rounding: its label it has, its attention perhaps."""
+        return not self.question.asks_attention or self.problem.own_loss <= self.question.delta
+
     def _split_mixed(self, boxes: Boxes) -> Boxes:
         """Halve boxes that hold both zero and a violation until none is left: bounds cannot decide them."""
         domain, d = self.problem.perturbed.domain, self.dimension
-        if not domain.contains_zero or not len(self.points):
+        if not domain.contains_zero or not len(self.points) or not self._keeps_zero:
             return boxes
         kept, lost = domain.zero_in_t[None], domain.to_unit(self.points)
         while True:

@@ -94,7 +94,7 @@ class RefineTiling(Tiling[MergedAnswer]):
 
     @cached_property
     def enough_delta(self) -> float | None:
-        own = self.answer(self.question.delta.value(self.question.map_size))
+        own = self.answer(self.question.own_limit)
         top = float(self.boxes.inconsistency[own.bounded, 1].max(initial=0.0))
         if self.answers is not None and self.answers.largest_inconsistency > top:
             # The regions' own error bounds are worth the time only if some region exceeds all boxes.
@@ -106,8 +106,8 @@ class RefineTiling(Tiling[MergedAnswer]):
         question, boxes, d = self.question, self.boxes, self.question.perturbed.domain.dimension
         if not self.is_measured:
             return None
-        own = self.answer(question.delta.value(question.map_size))
-        bounder = Bounder(question.model.graph, question.perturbed, question.label, question.attention)
+        own = self.answer(question.own_limit)
+        bounder = Bounder(question.graph, question.perturbed, question.label, question.attention)
         chosen, corners = own.bounded, (boxes.low[own.bounded, :d], boxes.high[own.bounded, :d])
         parts = [
             box_tie_volumes(question.compound, bounder, boxes.cell[chosen], *corners, boxes.volumes[chosen], budget)
@@ -281,7 +281,9 @@ def restore_tiling(content: dict[str, Any], folder: Path, question: Question) ->
     is_measured, has_exact = question.property.asks_attention, stored["map"] is not None
     names = [name for name in SHAPES if has_exact or name != "box_of"]
     if has_exact:
-        names += list(array_shapes(question.compound.coordinates, is_measured=is_measured, version=version))
+        kind = question.attention.measure
+        shapes = array_shapes(question.compound.coordinates, is_measured=is_measured, version=version, measure=kind)
+        names += list(shapes)
     arrays = read_arrays(path, names)
     try:
         checked, boxes = _checked_boxes(arrays, question, has_exact=has_exact)

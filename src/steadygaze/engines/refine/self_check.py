@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...attention.measures.distance import DISTANCE
 from ...budget import Budget, is_over
 from ...errors import InternalError
 from ...network.doubts import is_on_kink
@@ -340,8 +341,8 @@ class Sampler:
         reach = np.tile([0.0, np.inf], (len(piece), 1))
         if answers.curves is not None and answers.errors is not None:
             curves = replace(answers.curves, curve=answers.curves.curve[region])
-            error = 2.0 * answers.errors.coarse + LOGITS * answers.size
-            known = reaches(curves, answers.taus[region]) + np.array([-error, error])
+            rounding = LOGITS * (answers.size if curves.measure == DISTANCE else 1.0)
+            known = reaches(curves, answers.taus[region], 2.0 * answers.errors.coarse) + np.array([-rounding, rounding])
             reach = np.where(answers.regions.doubtful[region, None], reach, known)
         is_piece = np.ones(len(piece), dtype=bool)
         return Samples(points, np.stack([low, high], axis=1), reach, piece, is_piece, is_piece & is_beside)

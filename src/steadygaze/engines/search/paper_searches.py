@@ -14,12 +14,13 @@ from itertools import count
 
 import numpy as np
 
+from ...attention.measures.distance import DISTANCE
 from ...budget import Budget
 from ...errors import OptionError
 from ...labels import Label, Property
 from ...question import Question
 from ...tolerances import AREA
-from ..contract import CORNER, W_DELTA, RunOptions, products_on_one_thread
+from ..contract import CORNER, W_DELTA, W_SHARE, RunOptions, products_on_one_thread
 from .boundary_follower import BoundaryFollower
 from .search_tiling import SearchTiling
 from .traversal import TraversedRegion
@@ -42,8 +43,9 @@ def search(
     path = (
         None if method == "bfs" else Line.through(domain, _parse_end(CORNER if options.line is None else options.line))
     )
-    w_delta = W_DELTA if options.w_delta is None else options.w_delta
-    delta = question.delta.value(question.map_size)
+    usual = W_DELTA if question.attention.measure == DISTANCE else W_SHARE
+    w_delta = usual if options.w_delta is None else options.w_delta
+    delta = question.own_limit
     with products_on_one_thread():
         walker = Walker(question, delta, budget, asks_everything=method == "bfs", progress=progress)
         components = None

@@ -9,7 +9,8 @@ from ...labels import Verdict
 from ...question import Question
 from ...results.result import Result
 from ...results.sample_check import confirmed
-from ..contract import Engine, Progress, ProgressReport, RunOptions, refuse_curved
+from ...tolerances import MAX_SEARCH_PARAMETERS
+from ..contract import Engine, Progress, ProgressReport, RunOptions, changing_maps, refuse_curved
 from ..refine.refine_engine import RefineEngine
 from .paper_searches import search
 from .search_tiling import SearchTiling
@@ -33,10 +34,17 @@ class SearchEngine(Engine):
     gives_shares: bool = False
 
     def why_not(self, question: Question) -> str | None:
-        """Searches visit regions, and those along a line start at zero."""
+        """Searches visit regions, take a few parameters, and those along a line start at zero."""
         if question.perturbed.is_curved:
             return refuse_curved(question, self.method)
+        if question.maps_change_in_regions:
+            return changing_maps(question)
         domain = question.perturbed.domain
+        if domain.dimension > MAX_SEARCH_PARAMETERS:
+            return (
+                f"searches take up to {MAX_SEARCH_PARAMETERS} parameters, the perturbations have {domain.dimension}; "
+                "leave some out, or use --method refine"
+            )
         if "line" not in self.takes or domain.contains_zero:
             return None
         return (

@@ -179,12 +179,12 @@ class SearchTiling(Tiling[VisitedAnswer]):
     @cached_property
     def own_answer(self) -> VisitedAnswer:
         """The answer for the δ of the search."""
-        return VisitedAnswer(self, self.question.delta.value(self.question.map_size))
+        return VisitedAnswer(self, self.question.own_limit)
 
     def answer(self, delta: float) -> VisitedAnswer:
         """The answer for the δ of the search; OptionError for any other."""
         if delta != self.own_answer.delta:
-            raise OptionError(f"a search ({self.method}) answers δ = {self.question.delta} alone")
+            raise OptionError(f"a search ({self.method}) answers δ = {self.question.threshold} alone")
         return self.own_answer
 
     @property

@@ -1,17 +1,21 @@
 """The families of perturbations, one file each, and the parser of spec texts: keyword[:key=value,...][:low..high].
 
+A value with a colon or a comma stands in double quotes.
+
 A new family is one new file in this folder; its fields become the keys of its spec.
 """
 
 import pkgutil
 import re
+from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from difflib import get_close_matches
 from importlib import import_module
 from typing import NoReturn
 
 from ...errors import InternalError, PerturbationError
-from ..base import Perturbation, field_kinds
+from ..base import FloatArray, Perturbation, field_kinds
+from ..fields import Colour, FileArray
 
 WHOLE = re.compile(r"[+-]?\d{1,100}", re.ASCII)
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
@@ -21,7 +25,8 @@ def find_families() -> dict[str, type[Perturbation]]:
     """Return every family of this folder by keyword, in alphabetical order.
 
     >>> list(find_families())
-    ['brightness', 'darkness', 'hue', 'patch', 'rotate', 'scale', 'shear', 'translate']
+    ['blend', 'blur', 'brightness', 'contrast', 'darkness', 'direction', 'field', 'haze', 'hue', 'kernel', 'motion', \
+'occlude', 'overlay', 'patch', 'rotate', 'saturation', 'scale', 'shadow', 'sharpen', 'shear', 'translate']
     """
     found: dict[str, type[Perturbation]] = {}
     for module_info in pkgutil.iter_modules(__path__):
@@ -39,26 +44,31 @@ def find_families() -> dict[str, type[Perturbation]]:
     return dict(sorted(found.items()))
 
 
-def parse_spec(text: str) -> Perturbation:
+def parse_spec(text: str, arrays: Mapping[str, FloatArray] | None = None) -> Perturbation:
     """Return the perturbation that a spec describes; PerturbationError explains a wrong spec.
+
+    `arrays` holds contents of files by digest, as `Perturbation.arrays` gives them: these files are not read again.
 
     >>> parse_spec("patch:x=1,y=2,w=3,h=4,tone=-1:0..0.5").name
     'dark patch 3×4 at (1, 2)'
     >>> parse_spec("brigtness")
     Traceback (most recent call last):
     steadygaze.errors.PerturbationError: perturbation 'brigtness': unknown keyword 'brigtness', did you mean \
-'brightness'? Expected one of brightness, darkness, hue, patch, rotate, scale, shear, translate, \
+'brightness'? Expected one of blend, blur, brightness, contrast, darkness, direction, field, haze, hue, kernel, \
+motion, occlude, overlay, patch, rotate, saturation, scale, shadow, sharpen, shear, translate, \
 for example brightness:-0.2..0.5
     """
     if not isinstance(text, str):
         raise PerturbationError(f"{text!r} is not a text; expected a perturbation such as 'brightness:0..0.5'")
-    keyword, *parts = (part.strip() for part in text.split(":"))
+    if text.count('"') % 2:
+        _refuse(text, 'a double quote is not closed; write a file name as image="clouds.png"')
+    keyword, *parts = (part.strip() for part in _split(text, ":"))
     families = find_families()
     family = families.get(keyword.lower())
     if family is None:
         _refuse_keyword(text, keyword, families)
     settings, ends = _sort_parts(text, family, parts)
-    values = _read_settings(text, family, settings) if settings is not None else {}
+    values = _read_settings(text, family, settings, arrays) if settings is not None else {}
     _require_settings(text, family, values)
     given_range = _read_range(text, ends) if ends is not None else None
     try:
@@ -67,20 +77,37 @@ for example brightness:-0.2..0.5
         _refuse(text, str(error).removeprefix(f"{family.keyword}: "))
 
 
+def _split(text: str, separator: str) -> list[str]:
+    """Split a text at separators outside double quotes.
+
+    >>> _split('blend:image="a:b.png":0..1', ":")
+    ['blend', 'image="a:b.png"', '0..1']
+    """
+    parts = [""]
+    for number, piece in enumerate(text.split('"')):
+        if number % 2:
+            parts[-1] += f'"{piece}"'
+        else:
+            first, *others = piece.split(separator)
+            parts[-1] += first
+            parts += others
+    return parts
+
+
 def _refuse(text: str, what: str) -> NoReturn:
     raise PerturbationError(f"perturbation {_quote(text)}: {what}") from None
 
 
-def _quote(text: str) -> str:
+def _quote(text: str, most: int = 80) -> str:
     """Quote a text on one line, short enough for an error message."""
-    return repr(text if len(text) <= 80 else text[:77] + "...")
+    return repr(text if len(text) <= most else text[: most - 3] + "...")
 
 
 def _refuse_keyword(text: str, keyword: str, families: dict[str, type[Perturbation]]) -> NoReturn:
     near = get_close_matches(keyword.lower(), families, n=1)
     guess = f", did you mean '{near[0]}'?" if near else "."
     example = families[near[0]].example if near else "brightness:0..0.5"
-    what = f"unknown keyword {_quote(keyword)}{guess}" if keyword else "the keyword is missing."
+    what = f"unknown keyword {_quote(keyword, 40)}{guess}" if keyword else "the keyword is missing."
     _refuse(text, f"{what} Expected one of {', '.join(families)}, for example {example}")
 
 
@@ -96,10 +123,12 @@ def _sort_parts(text: str, family: type[Perturbation], parts: list[str]) -> tupl
     return (settings[0] if settings else None), (ends[0] if ends else None)
 
 
-def _read_settings(text: str, family: type[Perturbation], part: str) -> dict[str, int | float | str]:
+def _read_settings(
+    text: str, family: type[Perturbation], part: str, arrays: Mapping[str, FloatArray] | None
+) -> dict[str, object]:
     kinds = field_kinds(family)
-    values: dict[str, int | float | str] = {}
-    for setting in part.split(","):
+    values: dict[str, object] = {}
+    for setting in _split(part, ","):
         key, is_given, value = (piece.strip() for piece in setting.partition("="))
         if not is_given:
             _refuse(text, f"{_quote(setting.strip())} is not key=value; expected for example {family.example}")
@@ -111,18 +140,33 @@ def _read_settings(text: str, family: type[Perturbation], part: str) -> dict[str
             _refuse(text, f"unknown key {_quote(key)}{guess} {keys}, for example {example}")
         if key in values:
             _refuse(text, f"{key} is given twice; give it once")
-        if kinds[key] is int:
-            if not WHOLE.fullmatch(value):
-                _refuse(text, f"{key} is {_quote(value)}; expected a whole number, for example {family.example}")
-            values[key] = int(value)
-        elif kinds[key] is str:
-            values[key] = value
-        else:
-            values[key] = _read_number(text, value, f"{key} is")
+        values[key] = _read_value(text, family, key, value, arrays)
     return values
 
 
-def _require_settings(text: str, family: type[Perturbation], values: dict[str, int | float | str]) -> None:
+def _read_value(
+    text: str, family: type[Perturbation], key: str, value: str, arrays: Mapping[str, FloatArray] | None
+) -> object:
+    kind = field_kinds(family)[key]
+    if len(value) > 1 and value[0] == value[-1] == '"':
+        value = value[1:-1]
+    if issubclass(kind, FileArray | Colour | str) and not value.strip():
+        _refuse(text, f"{key} is empty; expected for example {family.example}")
+    if issubclass(kind, FileArray):
+        try:
+            return kind.of(value, arrays)
+        except (ValueError, PerturbationError) as error:
+            _refuse(text, f"{key} is {_quote(value)}: {error}")
+    if issubclass(kind, Colour | str):
+        return value
+    if kind is int:
+        if not WHOLE.fullmatch(value):
+            _refuse(text, f"{key} is {_quote(value)}; expected a whole number, for example {family.example}")
+        return int(value)
+    return _read_number(text, value, f"{key} is")
+
+
+def _require_settings(text: str, family: type[Perturbation], values: dict[str, object]) -> None:
     needed = [field.name for field in fields(family) if field.default is MISSING and field.name not in values]
     if needed:
         is_or_are = "is" if len(needed) == 1 else "are"

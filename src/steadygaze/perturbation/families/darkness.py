@@ -5,11 +5,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..base import FloatArray, Perturbation
+from ..base import FloatArray, Ramp
 
 
 @dataclass(frozen=True, kw_only=True)
-class Darkness(Perturbation):
+class Darkness(Ramp):
     """Subtract theta from every pixel, by default for theta in 0..1; negative thetas brighten.
 
     >>> Darkness(range=(0, 0.3)).spec
@@ -19,8 +19,5 @@ class Darkness(Perturbation):
     keyword: ClassVar[str] = "darkness"
     example: ClassVar[str] = "darkness:0..0.3"
 
-    def apply(self, image: FloatArray, thetas: FloatArray) -> FloatArray:
-        return image - thetas[:, None, None, None]
-
-    def change(self, image: FloatArray, low: float, high: float) -> tuple[FloatArray, FloatArray]:
-        return np.zeros(image.shape), -np.ones(image.shape)
+    def slope(self, image: FloatArray) -> FloatArray:
+        return -np.ones(image.shape)

@@ -6,12 +6,13 @@ readable in grey print. Draws nothing.
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from matplotlib.colors import Colormap, LinearSegmentedColormap, to_rgba, to_rgba_array
 
+from ...attention.measures import Measure
 from ...labels import Label
 from ...words import share_text
 
@@ -126,6 +127,13 @@ ATTENTION = Kind(
     {Label.AR: "AR  differs by ≤ δ", Label.IR: "IR  differs by more", Label.AB: "AB  both occur", UNDECIDED: UNDECIDED},
     hatched=frozenset((Label.AB, UNDECIDED)),
 )
+
+
+def attention_kind(measure: Measure) -> Kind:
+    """The labels of the attention, with the words of a property."""
+    words = {str(name): f"{name}  {text}" for name, text in zip((Label.AR, Label.IR), measure.short, strict=True)}
+    return replace(ATTENTION, title=f"Attention: {measure.asks}", meanings=ATTENTION.meanings | words)
+
 
 BOTH = Kind(
     "Both together",

@@ -11,16 +11,19 @@ from typing import Any
 
 import numpy as np
 from matplotlib.cm import ScalarMappable
+from matplotlib.collections import LineCollection
 from matplotlib.colors import Normalize
 from numpy.typing import ArrayLike
 
+from ...attention.measures import Measure
 from ...errors import OptionError
 from ...labels import Kept, Label
 from ...perturbation import Domain
 from ...question import Question
 from ...results.result import Point, Result
-from ...words import caption_theta, comparison
+from ...words import caption_theta
 from .colours import CHANGED_INK, FAINT_INK, INK, JOINT, KEPT, MAP_SHADES
+from .outlines import Outline, image_outlines, map_outlines
 from .sheet import Sheet
 
 MOST_SHOWN = 24
@@ -236,12 +239,14 @@ def thetas_along(domain: Domain, axis: int, held: np.ndarray, steps: int) -> np.
 class ShownMaps:
     """The attention map that figures show: the label's, if it is compared, otherwise the first.
 
-    place is its index in the maps of a `Point`; name is that of its class; words describe it, one line each.
+    place is its index in the maps of a `Point`; name is that of its class; words describe it, one line each. loss: the
+    name of the loss below the maps.
     """
 
     place: int
     name: str
     words: tuple[str, ...]
+    loss: str = "inconsistency"
 
     @classmethod
     def of(cls, question: Question) -> "ShownMaps":
@@ -249,9 +254,14 @@ class ShownMaps:
         chosen = question.attention.chosen(question.model.classes).tolist()
         place = chosen.index(question.label) if question.label in chosen else 0
         name = question.names[chosen[place]]
-        words = (f"of class {name}",)
+        words: tuple[str, ...] = (f"of class {name}",)
+        attention = question.attention
+        # The colours of `outlines`.
+        words += ("green: the object",) * (attention.mask is not None)
+        words += ("pink: gained instead",) * attention.measure.tells_strayed
         # Colour images have one map for each channel; figures show their sum.
-        return cls(place, name, (*words, "channels summed") if len(question.perturbed.x0) > 1 else words)
+        words = (*words, "channels summed") if len(question.perturbed.x0) > 1 else words
+        return cls(place, name, words, question.attention.measure.loss_noun)
 
     def pair(self, point: Point) -> tuple[np.ndarray, np.ndarray]:
         """The actual and the expected map (H, W) at a theta."""
@@ -265,23 +275,45 @@ def common_scale(maps: Sequence[np.ndarray]) -> Normalize:
     return Normalize(-top, top)
 
 
-def show_image(sheet: Sheet, left: float, top: float, side: float, image: np.ndarray, *, frame: float = 0.6) -> None:
+def show_image(
+    sheet: Sheet, left: float, top: float, side: float, image: np.ndarray, *, frame: float = 0.6,
+    outlines: Sequence[Outline] = (),
+) -> None:  # fmt: skip
     """An image (C, H, W) inside a square: three channels are colours, others are averaged to grey."""
     if len(image) == 3:
-        _show(sheet, left, top, side, np.moveaxis(image, 0, 2), frame=frame)
+        _show(sheet, left, top, side, np.moveaxis(image, 0, 2), outlines, frame=frame)
     else:
-        _show(sheet, left, top, side, image.mean(axis=0), cmap="gray", norm=Normalize(0.0, 1.0), frame=frame)
+        grey = image.mean(axis=0)
+        _show(sheet, left, top, side, grey, outlines, cmap="gray", norm=Normalize(0.0, 1.0), frame=frame)
 
 
-def show_map(sheet: Sheet, left: float, top: float, side: float, values: np.ndarray, norm: Normalize) -> None:
+def show_map(
+    sheet: Sheet, left: float, top: float, side: float, values: np.ndarray, norm: Normalize,
+    outlines: Sequence[Outline] = (),
+) -> None:  # fmt: skip
     """An attention map (H, W) inside a square."""
-    _show(sheet, left, top, side, values, cmap=MAP_SHADES, norm=norm)
+    _show(sheet, left, top, side, values, outlines, cmap=MAP_SHADES, norm=norm)
 
 
-def _show(sheet: Sheet, left: float, top: float, side: float, pixels: np.ndarray, **look: Any) -> None:
-    """Pixels (H, W, …) that stay square, in the middle of a square."""
+def show_pair(
+    sheet: Sheet, result: Result, point: Point, left: float, tops: Sequence[float], side: float, norm: Normalize
+) -> None:
+    """The actual and the expected map of a theta, at two tops, with the outline of the object."""
+    actual, expected = ShownMaps.of(result.question).pair(point)
+    show_map(sheet, left, tops[0], side, actual, norm, map_outlines(result, point))
+    show_map(sheet, left, tops[1], side, expected, norm, image_outlines(point))
+
+
+def _show(
+    sheet: Sheet, left: float, top: float, side: float, pixels: np.ndarray, outlines: Sequence[Outline], **look: Any
+) -> None:
+    """Pixels (H, W, …) that stay square, in the middle of a square, with outlines on top."""
     height, width = (side * length / max(pixels.shape[:2]) for length in pixels.shape[:2])
-    sheet.image(left + 0.5 * (side - width), top + 0.5 * (side - height), width, height, pixels, **look)
+    x, y = left + 0.5 * (side - width), top + 0.5 * (side - height)
+    sheet.image(x, y, width, height, pixels, **look)
+    for edges, colour in outlines:
+        lines = np.array([x, y]) + edges * (width / pixels.shape[1])
+        sheet.page.add_collection(LineCollection(lines.tolist(), colors=colour, linewidths=0.9, capstyle="round"))
 
 
 def show_scale(sheet: Sheet, left: float, top: float, height: float, norm: Normalize) -> None:
@@ -319,7 +351,7 @@ def write_map_names(
         sheet.write(left, y + side / 2, name, weight="bold", width=width)
         for line, text in enumerate(shown.words, start=1):
             sheet.write(left, y + side / 2 + 0.16 * line, text, size=8, colour=FAINT_INK, width=width)
-    sheet.write(left, tops[2] + 0.1, "inconsistency", weight="bold", width=width)
+    sheet.write(left, tops[2] + 0.1, shown.loss, weight="bold", width=width)
 
 
 def longest_gauge(points: Sequence[Point], delta: float) -> float:
@@ -328,12 +360,13 @@ def longest_gauge(points: Sequence[Point], delta: float) -> float:
 
 
 def draw_gauge(
-    sheet: Sheet, point: Point, delta: float, longest: float, left: float, top: float, side: float, width: float
-) -> None:
-    """A bar as long as the inconsistency, with a tick at δ; `longest` is the value that fills the side."""
+    sheet: Sheet, measure: Measure, point: Point, delta: float, longest: float, left: float, top: float, side: float,
+    width: float,
+) -> None:  # fmt: skip
+    """A bar as long as the loss, with a tick at its limit; `longest` is the value that fills the side."""
     colour = KEPT if point.inconsistency <= delta else JOINT["CR&IR"]
     sheet.box(left, top + 0.05, side, 0.11, facecolor="white")
-    sheet.box(left, top + 0.05, side * point.inconsistency / longest, 0.11, facecolor=colour)
+    sheet.box(left, top + 0.05, side * min(point.inconsistency / longest, 1.0), 0.11, facecolor=colour)
     tick = left + side * delta / longest
     sheet.page.plot([tick, tick], [top + 0.02, top + 0.19], color=INK, linewidth=1.6)
-    sheet.write(left, top + 0.3, comparison(point.inconsistency, delta), size=8.5, width=width)
+    sheet.write(left, top + 0.3, measure.compared(point.inconsistency, delta), size=8.5, width=width)

@@ -20,6 +20,7 @@ from ..drawing.exhibits import MOST_SHOWN, axis_of, checked_thetas, nearest_to_z
 from ..drawing.sheet import drawing_settings, figure_bytes, figure_files, refuse_in_the_way, write_figure
 from .boundary import boundaries_figure
 from .columns import columns_figure
+from .curve import curve_figure
 from .map import map_figure
 from .path import path_figure
 from .strip import strip_figure
@@ -97,6 +98,10 @@ KINDS: dict[str, FigureKind] = {
     "boundary": FigureKind(
         "the outermost boundaries of label and attention side by side, with images", _boundary, frozenset(("at",))
     ),
+    "curve": FigureKind(
+        "the share that keeps its attention against every threshold, with proved bounds",
+        lambda result, _: curve_figure(result), most_parameters=None,
+    ),
     "columns": FigureKind(
         "maps of several networks under each perturbation: columns (O), (B), (P), (T)",
         lambda results, wishes: columns_figure(results, wishes.get("at", ())), frozenset(("at",)),
@@ -139,23 +144,26 @@ def result_png(result: Result) -> bytes:
 
 def draw(
     kind: str, results: Result | Sequence[Result], path: str | Path, *, formats: Sequence[str] = ("png",),
-    force: bool = False, delta: str | float | None = None, **wishes: Unpack[Wishes],
+    force: bool = False, delta: str | float | None = None, tau: str | float | None = None,
+    gamma: str | float | None = None, top: str | None = None, **wishes: Unpack[Wishes],
 ) -> list[Path]:  # fmt: skip
     """Write a figure to PATH.png and so on, one file for each format; refuses existing files without `force`.
 
     See `make_figure` for the rest. The same results give the same bytes.
     """
     check_request(kind, path, formats=formats, force=force, **wishes)
-    make = lambda: make_figure(kind, results, delta=delta, **wishes)  # noqa: E731
+    make = lambda: make_figure(kind, results, delta=delta, tau=tau, gamma=gamma, top=top, **wishes)  # noqa: E731
     return write_figure(make, path, formats=formats, force=force)
 
 
 def make_figure(
-    kind: str, results: Result | Sequence[Result], *, delta: str | float | None = None, **wishes: Unpack[Wishes]
-) -> Figure:
+    kind: str, results: Result | Sequence[Result], *, delta: str | float | None = None,
+    tau: str | float | None = None, gamma: str | float | None = None, top: str | None = None, **wishes: Unpack[Wishes],
+) -> Figure:  # fmt: skip
     """A figure of a kind, from one result or, for columns, from several; OptionError if they do not fit.
 
-    delta: another threshold, for maps and refinements. See `Wishes` for the others.
+    delta, tau, gamma, top: another threshold of the property asked, for maps and refinements. See `Wishes` for the
+    others.
     """
     chosen = check_kind(kind)
     _check_wishes(kind, chosen, wishes)
@@ -164,8 +172,7 @@ def make_figure(
         raise OptionError(f"{kind} needs one result, {len(drawn)} given; columns allows several")
     for result in drawn:
         _check_result(kind, chosen, result)
-    if delta is not None:
-        drawn = [result.with_delta(delta) for result in drawn]
+    drawn = [result.with_options({"delta": delta, "tau": tau, "gamma": gamma, "top": top}) for result in drawn]
     with drawing_settings():
         return chosen.make(drawn if chosen.is_of_several else drawn[0], wishes)
 

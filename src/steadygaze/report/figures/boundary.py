@@ -17,10 +17,11 @@ from ...boundary import Boundary
 from ...compound import Compound
 from ...labels import Kept, Property
 from ...results.result import Point, Result
-from ...words import caption_theta, comparison, counted, percent_down, rounded, share_text
+from ...words import caption_theta, counted, percent_down, rounded, share_text
 from ..drawing.colours import CHANGED_INK, INK, UNKNOWN, WINNERS, Row
 from ..drawing.exhibits import CAPTION, Exhibit, choose_beside, show_image, write_caption
 from ..drawing.marks import mark_section
+from ..drawing.outlines import image_outlines
 from ..drawing.raster import add_lines, add_picture, all_pixel_owners, colour_grid, hatch_grid, name_axes, set_limits
 from ..drawing.sections import Section, make_sections
 from ..drawing.sheet import HEADER, ROW, Sheet, write_figure, write_header
@@ -84,7 +85,7 @@ def boundary_figure(result: Result, boundary: Boundary) -> Figure:
     sheet = Sheet(SINGLE_WIDTH, bottom + 0.15)
     facts = [extent_text(result)]
     if boundary.wanted is not Property.CR:
-        facts.append(f"δ = {rounded(result.answer.delta, 4)}")
+        facts.append(delta_text(result))
     title = f"{subject_text(result.question)}: how far {KEPT_WORDS[boundary.wanted]}"
     write_header(sheet, title, [*facts, boundary_text(boundary)])
     thetas = [np.zeros(domain.dimension), boundary.farthest]
@@ -209,10 +210,10 @@ def _draw_images(
         x = left + place % columns * PITCH
         y = top + place // columns * (CAPTION + SIDE + IMAGE_GAP)
         write_caption(sheet, result, place, exhibit, x, y, PITCH - 0.1)
-        show_image(sheet, x, y + CAPTION, SIDE, exhibit.point.image)
+        show_image(sheet, x, y + CAPTION, SIDE, exhibit.point.image, outlines=image_outlines(exhibit.point))
         is_kept = exhibit.point.inconsistency <= delta
         look = {} if is_kept else {"colour": CHANGED_INK, "weight": "bold"}
-        words = comparison(exhibit.point.inconsistency, delta)
+        words = result.question.attention.measure.compared(exhibit.point.inconsistency, delta)
         sheet.write(x, y + CAPTION + SIDE + 0.1, words, size=8.5, width=PITCH - 0.1, **look)
 
 

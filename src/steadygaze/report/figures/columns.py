@@ -11,7 +11,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
+from ...attention.measures.distance import DISTANCE
 from ...errors import OptionError
+from ...question import Question
 from ...results.result import Point, Result
 from ...words import rounded
 from ..drawing import exhibits
@@ -57,7 +59,7 @@ def columns_figure(results: Sequence[Result], thetas: Sequence[ArrayLike]) -> Fi
     sheet = Sheet(width, top + len(networks) * pitch + 0.05)
     question = results[0].question
     label = question.names[question.label] if len({one.label for one in results}) == 1 else "differs"
-    facts = [f"label {label}", "maps on one scale for each network", "bars: inconsistency, with a tick at δ"]
+    facts = [f"label {label}", "maps on one scale for each network", _bars_text(question)]
     count = "one network" if len(networks) == 1 else f"{len(networks)} networks"
     write_header(sheet, f"Attention maps of {count} on {question.image_name}", facts, size=14)
     for place, column in enumerate(columns):
@@ -69,6 +71,11 @@ def columns_figure(results: Sequence[Result], thetas: Sequence[ArrayLike]) -> Fi
     for place, network in enumerate(networks):
         _draw_network(sheet, network, columns, top + place * pitch)
     return sheet.figure
+
+
+def _bars_text(question: Question) -> str:
+    measure = question.attention.measure
+    return f"bars: {measure.loss_noun}, with a tick at {measure.loss_limit}"
 
 
 def group_networks(results: Sequence[Result], thetas: Sequence[ArrayLike]) -> list[NetworkRows]:
@@ -143,14 +150,15 @@ def _write_heading(sheet: Sheet, column: MapColumn, letter: str, left: float) ->
 
 def _draw_network(sheet: Sheet, network: NetworkRows, columns: Sequence[MapColumn], top: float) -> None:
     question, delta, room = network.result.question, network.result.answer.delta, NAMES - 0.12
+    measure = question.attention.measure
     shown = exhibits.ShownMaps.of(question)
-    pairs = {column: shown.pair(point) for column, point in network.points.items()}
-    norm = exhibits.common_scale([part for pair in pairs.values() for part in pair])
+    norm = exhibits.common_scale([part for point in network.points.values() for part in shown.pair(point)])
     longest = exhibits.longest_gauge(list(network.points.values()), delta)
     tops = [top + CAPTION + row * (SIDE + GAP) for row in range(3)]
     sheet.write(LEFT, top + 0.1, question.model_name, size=11, weight="bold", width=room)
     exhibits.write_map_names(sheet, LEFT, tops, SIDE, shown, room)
-    words = f"{question.attention.filter.name}, {question.attention.distance.name}"
+    compared = question.attention.distance.name if measure == DISTANCE else measure.name
+    words = f"{question.attention.filter.name}, {compared}"
     sheet.write(LEFT, tops[2] + 0.27, words, size=8, colour=FAINT_INK, width=room)
     for place, column in enumerate(columns):
         x = LEFT + NAMES + place * PITCH
@@ -159,8 +167,7 @@ def _draw_network(sheet: Sheet, network: NetworkRows, columns: Sequence[MapColum
             sheet.write(x, tops[0] + SIDE, "not in its results", size=8.5, colour=FAINT_INK, width=PITCH - 0.1)
             continue
         exhibits.write_prediction(sheet, question, point, x, top + 0.1, PITCH - 0.1)
-        for y, values in zip(tops, pairs[column], strict=False):
-            exhibits.show_map(sheet, x, y, SIDE, values, norm)
-        exhibits.draw_gauge(sheet, point, delta, longest, x, tops[2], SIDE, PITCH - 0.1)
+        exhibits.show_pair(sheet, network.result, point, x, tops, SIDE, norm)
+        exhibits.draw_gauge(sheet, measure, point, delta, longest, x, tops[2], SIDE, PITCH - 0.1)
     right = LEFT + NAMES + (len(columns) - 1) * PITCH + SIDE
     exhibits.show_scale(sheet, right + 0.15, tops[0], 2 * SIDE + GAP, norm)

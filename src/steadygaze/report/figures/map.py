@@ -11,6 +11,7 @@ import numpy as np
 from matplotlib.colors import to_rgba, to_rgba_array
 from matplotlib.figure import Figure
 
+from ...attention.measures.distance import DISTANCE
 from ...labels import Kept, Label
 from ...results.answer import round_up
 from ...results.result import Result
@@ -22,7 +23,15 @@ from ..drawing.marks import NUMBERS, mark_along, mark_section
 from ..drawing.raster import draw_view, name_axes, pixel_owners, section_borders
 from ..drawing.sections import DrawnPieces, Section, drawn_pieces, make_sections
 from ..drawing.sheet import HEADER, ROW, Sheet, write_header
-from ..wording import attention_text, delta_text, extent_text, share_not_reached, subject_text, verdict_text
+from ..wording import (
+    attention_text,
+    border_text,
+    delta_text,
+    extent_text,
+    share_not_reached,
+    subject_text,
+    verdict_text,
+)
 from .strip import CURVE_NAMES, CURVES, STRIP_HEIGHT, draw_curves, draw_strip
 
 WIDTH, LEFT, RIGHT, PANEL_GAP = 13.0, 0.85, 0.3, 0.5
@@ -187,19 +196,19 @@ def _classification(result: Result, drawn: DrawnPieces, lines: tuple[Lines, ...]
 
 
 def _attention(result: Result, drawn: DrawnPieces, lines: tuple[Lines, ...]) -> View:
-    delta, areas = result.answer.delta, result.areas
+    delta, areas, measure = result.answer.delta, result.areas, result.question.attention.measure
     is_lost, is_open = drawn.attention == Kept.NO, drawn.attention == Kept.UNKNOWN
     top = max(drawn.top, delta)
     rgba = palette.attention_colours(drawn.inconsistency, drawn.attention == Kept.YES, is_open, delta, top)
-    rows = [Row(f"AR  differs by ≤ δ = {rounded(delta, 4)}", share_text(*areas[Label.AR]), shades=palette.AR_SHADES)]
+    rows = [Row(f"AR  {measure.kept_row(result.stated)}", share_text(*areas[Label.AR]), shades=palette.AR_SHADES)]
     is_known = is_lost.any() and result.is_complete and areas["undecided"][1] <= SMALLEST_SHARE_SHOWN
-    is_known &= drawn.is_bounded
-    above = f"by more, up to {rounded(round_up(top, 4), 4)}" if is_known else "differs by more"
+    is_known &= drawn.is_bounded and measure == DISTANCE
+    above = f"by more, up to {rounded(round_up(top, 4), 4)}" if is_known else measure.short.lost
     rows.append(Row(f"IR  {above}", share_text(*areas[Label.IR]), shades=palette.IR_SHADES))
     if any(len(section[-1][0]) for section in lines):
-        rows.append(Row("inconsistency = δ", colour=DELTA_LINE, is_line=True))
+        rows.append(Row(border_text(measure), colour=DELTA_LINE, is_line=True))
     rows += _open_rows(result, "attention")
-    return View("Attention: is the map as expected?", rgba, is_open, tuple(rows), lines)
+    return View(f"Attention: {measure.asks}", rgba, is_open, tuple(rows), lines)
 
 
 def _joint(result: Result, drawn: DrawnPieces, lines: tuple[Lines, ...]) -> View:

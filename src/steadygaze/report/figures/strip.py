@@ -23,12 +23,13 @@ from ..drawing.exhibits import (
     draw_gauge,
     longest_gauge,
     show_image,
-    show_map,
+    show_pair,
     show_scale,
     write_caption,
     write_map_names,
 )
 from ..drawing.marks import NUMBERS, mark_along
+from ..drawing.outlines import image_outlines
 from ..drawing.sheet import HEADER, Sheet, name_axis, write_header
 from ..wording import attention_text, delta_text, extent_text, subject_text
 
@@ -118,15 +119,14 @@ def draw_strip(
     tops = [top + CAPTION + row * (side + GAP) for row in range(4)]
     sheet.write(left, tops[0] + side / 2, "image", weight="bold", width=STRIP_NAMES - 0.1)
     write_map_names(sheet, left, tops[1:], side, shown, STRIP_NAMES - 0.1)
-    delta = result.answer.delta
+    delta, measure = result.answer.delta, result.question.attention.measure
     longest = longest_gauge([exhibit.point for exhibit in exhibits], delta)
-    for place, (exhibit, pair) in enumerate(zip(exhibits, maps, strict=True)):
+    for place, exhibit in enumerate(exhibits):
         x = left + STRIP_NAMES + place * pitch
         write_caption(sheet, result, place, exhibit, x, top, pitch - 0.08)
-        show_image(sheet, x, tops[0], side, exhibit.point.image)
-        for y, values in zip(tops[1:], pair, strict=False):
-            show_map(sheet, x, y, side, values, norm)
-        draw_gauge(sheet, exhibit.point, delta, longest, x, tops[3], side, pitch - 0.08)
+        show_image(sheet, x, tops[0], side, exhibit.point.image, outlines=image_outlines(exhibit.point))
+        show_pair(sheet, result, exhibit.point, x, tops[1:3], side, norm)
+        draw_gauge(sheet, measure, exhibit.point, delta, longest, x, tops[3], side, pitch - 0.08)
     right = left + STRIP_NAMES + (len(exhibits) - 1) * pitch + side
     show_scale(sheet, right + 0.15, tops[1], 2 * side + GAP, norm)
 
@@ -147,7 +147,7 @@ def draw_curves(
             axes.axvspan(start, end, zorder=-5, linewidth=0, **HATCHED)
     _draw_margin(plots[0], curves)
     if result.is_measured:
-        _draw_inconsistency(plots[1], curves, result.answer.delta)
+        _draw_inconsistency(plots[1], curves, result.answer.delta, result.question.attention.measure.loss_limit)
     else:
         plots[1].set_yticks([])
         plots[1].text(
@@ -155,7 +155,11 @@ def draw_curves(
             fontsize=9, color=FAINT_INK,
         )  # fmt: skip
     name_axis(plots[1], domain.names[axis], is_below=True)
-    for place, (name, meaning) in enumerate([("margin", "> 0: label kept"), ("inconsistency", "≤ δ: attention kept")]):
+    measure = result.question.attention.measure
+    # Long names of losses need two lines.
+    loss = measure.loss_noun.replace(" off", "\noff").replace(" of the", "\nof the")
+    loss_meaning = f"≤ {measure.loss_limit}: attention kept" if measure.option else "0: attention kept"
+    for place, (name, meaning) in enumerate([("margin", "> 0: label kept"), (loss, loss_meaning)]):
         middle = top + place * CURVE_PITCH + CURVE / 2
         sheet.write(left, middle, name, weight="bold")
         sheet.write(left, middle + 0.17, meaning, size=8, colour=FAINT_INK)
@@ -182,7 +186,7 @@ def _draw_margin(axes: Axes, curves: Profile) -> None:
     axes.tick_params(labelbottom=False)
 
 
-def _draw_inconsistency(axes: Axes, curves: Profile, delta: float) -> None:
+def _draw_inconsistency(axes: Axes, curves: Profile, delta: float, limit_name: str) -> None:
     theta, ai = curves.theta, curves.inconsistency
     axes.fill_between(theta, 0.0, ai, where=ai <= delta, color=KEPT, linewidth=0)
     axes.fill_between(theta, 0.0, ai, where=ai > delta, color=JOINT["CR&IR"], linewidth=0)
@@ -199,13 +203,13 @@ def _draw_inconsistency(axes: Axes, curves: Profile, delta: float) -> None:
         top = max(top, 1.12 * delta)
         axes.axhline(delta, color=DELTA_LINE, linewidth=1.2)
     axes.set_ylim(0.0, top)
-    name_delta(axes, delta / top, is_in_sight=is_in_sight)
+    name_delta(axes, delta / top, limit_name, is_in_sight=is_in_sight)
 
 
-def name_delta(axes: Axes, height: float, *, is_in_sight: bool) -> None:
-    """Write δ on the right at a height in axes; a threshold far above would flatten the curves and is only named."""
+def name_delta(axes: Axes, height: float, name: str = "δ", *, is_in_sight: bool) -> None:
+    """Write the name of the largest loss on the right at a height in axes; far above the curves it is only named."""
     axes.annotate(
-        "δ" if is_in_sight else "δ ↑", xy=(1.0, min(height, 1.0)), xycoords="axes fraction", xytext=(4, 0),
+        name if is_in_sight else f"{name} ↑", xy=(1.0, min(height, 1.0)), xycoords="axes fraction", xytext=(4, 0),
         textcoords="offset points", va="center", fontsize=9.5, color=DELTA_LINE, weight="bold",
     )  # fmt: skip
 

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
+from ...attention.measures import Measure
 from ...engines.refine.boxes import State
 from ...errors import OptionError
 from ...polytopes import Cut
@@ -16,16 +17,15 @@ from ...results.result import Result
 from ...results.tiling import TileLabels
 from ...words import counted, percent_up, share_text
 from ..drawing.colours import (
-    ATTENTION,
     BOTH,
     BOX_INK,
     CLASSIFICATION,
     INK,
     PAPER,
     PATTERN_SHADES,
-    Kind,
     Row,
     View,
+    attention_kind,
     joint_label,
     make_region_view,
 )
@@ -43,8 +43,7 @@ EDGE, FINEST_EDGE = 0.5, 0.06
 BRIGHTENED = 0.2
 """Wider edges have a bright rim."""
 
-KINDS: dict[str, Kind] = {"cr": CLASSIFICATION, "ar": ATTENTION, "both": BOTH}
-BY = (*KINDS, "pattern")
+BY = ("cr", "ar", "both", "pattern")
 """The ways to colour tiles."""
 PATTERN_TITLE = "Activation patterns of the classifier"
 GOLDEN = 0.6180339887498949
@@ -58,7 +57,7 @@ def tiling_figure(result: Result, by: str) -> Figure:
     """The tiling of a map, a refinement or a search, coloured by "cr", "ar", "both" or "pattern"."""
     sections, box_edges = _tile_sections(result)
     tiles = result.tiling.tiles(result.answer)
-    view = _by_pattern(tiles) if by == "pattern" else _by_label(tiles, by)
+    view = _by_pattern(tiles) if by == "pattern" else _by_label(tiles, by, result.question.attention.measure)
     rows = (*view.rows, *_edge_rows(result))
     is_line, is_single = sections[0].domain.dimension == 1, len(sections) == 1
     width = BAND_WIDTH if is_line else PANEL if is_single else NARROW_PANEL
@@ -115,7 +114,7 @@ def edge_width(tiles: int, size: tuple[float, float], *, is_line: bool) -> float
     return float(np.clip(0.06 * side, FINEST_EDGE, EDGE))
 
 
-def _by_label(tiles: TileLabels, by: str) -> View:
+def _by_label(tiles: TileLabels, by: str, measure: Measure) -> View:
     is_empty = not len(tiles.shares)
     has_label, has_attention = (is_empty or any(labels) for labels in (tiles.classification, tiles.attention))
     if (by != "ar" and not has_label) or (by != "cr" and not has_attention):
@@ -126,7 +125,8 @@ def _by_label(tiles: TileLabels, by: str) -> View:
         "ar": tiles.attention,
         "both": [joint_label(*pair) for pair in zip(tiles.classification, tiles.attention, strict=True)],
     }[by]
-    return make_region_view(KINDS[by], labels, tiles.shares, is_counted=tiles.shares > 0.0)
+    kind = {"cr": CLASSIFICATION, "ar": attention_kind(measure), "both": BOTH}[by]
+    return make_region_view(kind, labels, tiles.shares, is_counted=tiles.shares > 0.0)
 
 
 def _by_pattern(tiles: TileLabels) -> View:

@@ -14,9 +14,8 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
 from ...results.result import Result
-from ...words import counted, percent_up, rounded, share_text
+from ...words import counted, percent_up, share_text
 from ..drawing.colours import (
-    ATTENTION,
     BOTH,
     CLASSIFICATION,
     DELTA_LINE,
@@ -27,6 +26,7 @@ from ..drawing.colours import (
     UNDECIDED,
     Row,
     View,
+    attention_kind,
     joint_label,
     make_region_view,
 )
@@ -69,7 +69,8 @@ def make_search_views(found: Result) -> tuple[View, ...]:
     if any(classification) or not any(attention):
         views.append(make_region_view(CLASSIFICATION, [label or UNDECIDED for label in classification], shares))
     if any(attention):
-        views.append(make_region_view(ATTENTION, attention, shares))
+        kind = attention_kind(found.question.attention.measure)
+        views.append(make_region_view(kind, attention, shares))
     if any(classification) and any(attention):
         joint = [joint_label(*pair) for pair in zip(classification, attention, strict=True)]
         views.append(make_region_view(BOTH, joint, shares))
@@ -114,7 +115,7 @@ def write_search_header(sheet: Sheet, found: Result) -> None:
     count = counted(found.region_count, "region")
     facts = [f"{summary.method}: {count} on {share_text(summary.visited_share)} of the domain, {ended}"]
     if any(found.tiling.tiles(found.answer).attention):
-        facts += [f"δ = {rounded(summary.delta.value, 4)}", attention.text()]
+        facts += [summary.measure.stated_text(summary.stated), attention.text()]
     write_header(sheet, f"{subject}: {verdict}", facts, size=14)
 
 
@@ -270,4 +271,5 @@ def _draw_reach(axes: Axes, found: Result, section: Section, kind: str, view: Vi
     least, most = least - (room if kind == "margin" else 0.0), most + room
     axes.set_ylim(least, most)
     if kind != "margin":
-        name_delta(axes, (threshold - least) / (most - least), is_in_sight=is_in_sight)
+        limit_name = found.question.attention.measure.loss_limit
+        name_delta(axes, (threshold - least) / (most - least), limit_name, is_in_sight=is_in_sight)

@@ -13,23 +13,26 @@ from typing import Any
 import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
-from PIL import Image
+from PIL import Image, ImageDraw
 
 from ...boundary import Boundary
 from ...errors import OptionError
 from ...labels import Label, Verdict
 from ...properties.nearest import Nearest
-from ...question import Question
 from ...results.claims import Violation
-from ...results.result import Point, Result
+from ...results.result import Result
+from ...results.strayed import place_text, strayed_pixels
 from ...results.summary import BoundarySummary, Summary, summarise_boundary
-from ...words import comparison, counted, named_theta, percent_down, percent_up, rounded, rounded_down, rounded_up
+from ...words import counted, named_theta, percent_down, percent_up, rounded, rounded_down, rounded_up
 from ..drawing.colours import MAP_SHADES
 from ..drawing.exhibits import CLOSEST_VIOLATION, ShownMaps, is_apart
+from ..drawing.outlines import Outline, image_outlines, map_outlines
 from ..drawing.sheet import figure_bytes
 from ..figures.boundary import boundary_figure
 from ..wording import KEPT_WORDS
 
+ENLARGED = 8
+"""Sides of pixels in pictures with outlines."""
 MOST_ROWS = 10
 """Components and enclaves of a boundary that a page lists."""
 
@@ -49,7 +52,7 @@ def make_cards(result: Result, summary: Summary) -> list[dict[str, Any]]:
     for witness in result.witnesses:
         if witness.kind is Violation.EVIDENCE:
             wishes.append(("Same label, other evidence", "A replayed witness, see below.", witness.point.theta))
-    return _cards(result.question, summary, wishes, result.at, has_maps=result.is_measured)
+    return _cards(result, summary, wishes, has_maps=result.is_measured)
 
 
 def make_search_cards(result: Result, summary: Summary) -> list[dict[str, Any]]:
@@ -63,7 +66,7 @@ def make_search_cards(result: Result, summary: Summary) -> list[dict[str, Any]]:
         if len(thetas):
             nearest = thetas[np.argmin(np.linalg.norm(thetas / domain.widths, axis=1))]
             wishes.append((title, "Inside the visited region of this kind whose inner point is nearest to 0.", nearest))
-    return _cards(result.question, summary, wishes, result.at, has_maps=any(tiles.attention))
+    return _cards(result, summary, wishes, has_maps=any(tiles.attention))
 
 
 def _nearest_text(found: Nearest, where: str) -> str:
@@ -79,10 +82,9 @@ def _nearest_text(found: Nearest, where: str) -> str:
     return f"{distance}; a nearer one may exist."
 
 
-def _cards(
-    question: Question, summary: Summary, wishes: Sequence[Wish], view: Callable[[np.ndarray], Point], *, has_maps: bool
-) -> list[dict[str, Any]]:
+def _cards(result: Result, summary: Summary, wishes: Sequence[Wish], *, has_maps: bool) -> list[dict[str, Any]]:
     """A card for the unperturbed image, if the domain contains it, and for wishes that keep their distance."""
+    question, measure = result.question, summary.measure
     domain, shown, delta = question.perturbed.domain, ShownMaps.of(question), summary.delta.value
     chosen: list[Wish] = []
     for wish in wishes:
@@ -90,7 +92,7 @@ def _cards(
             chosen.append(wish)
     if domain.contains_zero:
         chosen = [("Unperturbed image", "Where all parameters are 0.", np.zeros(domain.dimension)), *chosen]
-    points = [view(theta) for _, _, theta in chosen]
+    points = [result.at(theta) for _, _, theta in chosen]
     pairs = [shown.pair(point) for point in points]
     maps = [np.stack([actual, expected, actual - expected]) for actual, expected in pairs]
     size = max((float(np.abs(values).max()) for values in maps), default=1.0)
@@ -99,12 +101,19 @@ def _cards(
         words = "label kept" if point.label == question.label else "label changed"
         # On a border both labels are correct within rounding; the margin shows it.
         facts = [("predicts", f"{question.names[point.label]} ({words})"), ("margin", rounded(point.margin))]
-        pictures = [{"title": "image", "text": "the perturbed image", "uri": image_uri(point.image)}]
+        pictures = [
+            {"title": "image", "text": "the perturbed image", "uri": image_uri(point.image, image_outlines(point))}
+        ]
         if has_maps:
-            facts.append(("inconsistency", comparison(point.inconsistency, delta)))
-            for name, picture in zip(("actual map", "expected map", "difference"), values, strict=True):
+            facts.append((measure.noun, measure.compared(point.inconsistency, delta)))
+            lines = (map_outlines(result, point), image_outlines(point), ())
+            for name, picture, outlines in zip(
+                ("actual map", "expected map", "difference"), values, lines, strict=True
+            ):
                 text = f"{name} of class {shown.name}"
-                pictures.append({"title": name, "text": text, "uri": map_uri(picture, size)})
+                pictures.append({"title": name, "text": text, "uri": map_uri(picture, size, outlines)})
+            place = place_text(strayed_pixels(result, point), point.weights) if point.inconsistency > delta else ""
+            facts += [("attention gained", place)] if place else []
         card = {
             "title": title,
             "reason": reason,
@@ -177,18 +186,18 @@ def _boundary_rows(summary: BoundarySummary, found: Boundary) -> list[tuple[str,
     return rows
 
 
-def image_uri(image: np.ndarray) -> str:
+def image_uri(image: np.ndarray, outlines: Sequence[Outline] = ()) -> str:
     """An image (C, H, W) with pixels in [0,1]: colour for three channels, otherwise the mean of all as grey."""
     values = np.rint(255.0 * np.clip(image, 0.0, 1.0)).astype(np.uint8)
     if len(values) == 3:
-        return _png_uri(np.ascontiguousarray(np.moveaxis(values, 0, 2)))
-    return _png_uri(np.rint(255.0 * np.clip(image.mean(axis=0), 0.0, 1.0)).astype(np.uint8))
+        return _png_uri(np.ascontiguousarray(np.moveaxis(values, 0, 2)), outlines)
+    return _png_uri(np.rint(255.0 * np.clip(image.mean(axis=0), 0.0, 1.0)).astype(np.uint8), outlines)
 
 
-def map_uri(values: np.ndarray, top: float) -> str:
+def map_uri(values: np.ndarray, top: float, outlines: Sequence[Outline] = ()) -> str:
     """A map (H, W) in two colours from −top to top, white at 0."""
     scaled = 0.5 + 0.5 * np.clip(values / top if top > 0.0 else np.zeros_like(values), -1.0, 1.0)
-    return _png_uri(np.rint(255.0 * matplotlib.colormaps[MAP_SHADES](scaled)[:, :, :3]).astype(np.uint8))
+    return _png_uri(np.rint(255.0 * matplotlib.colormaps[MAP_SHADES](scaled)[:, :, :3]).astype(np.uint8), outlines)
 
 
 def figure_uri(make: Callable[[], Figure]) -> str:
@@ -207,9 +216,17 @@ def inline_svg(make: Callable[[], Figure], title: str) -> str:
     return f'{head} role="img" aria-label="{escape(title)}">{rest}'
 
 
-def _png_uri(pixels: np.ndarray) -> str:
-    buffer = io.BytesIO()
-    Image.fromarray(pixels).save(buffer, format="PNG", optimize=True)
+def _png_uri(pixels: np.ndarray, outlines: Sequence[Outline] = ()) -> str:
+    """Pixels as PNG; enlarged if they have outlines, so that lines are thin."""
+    buffer, picture = io.BytesIO(), Image.fromarray(pixels)
+    if outlines:
+        picture = picture.convert("RGB").resize(
+            (ENLARGED * picture.width, ENLARGED * picture.height), Image.Resampling.NEAREST
+        )
+        for edges, colour in outlines:
+            for start, end in np.minimum(ENLARGED * edges, np.array(picture.size) - 1):
+                ImageDraw.Draw(picture).line([*start.tolist(), *end.tolist()], fill=colour, width=2)
+    picture.save(buffer, format="PNG", optimize=True)
     return png_uri(buffer.getvalue())
 
 

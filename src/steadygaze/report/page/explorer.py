@@ -20,7 +20,7 @@ from bokeh.models.annotations import Span
 from bokeh.plotting import figure
 from bokeh.resources import Resources
 
-from ...attention.filters import Filter
+from ...attention.options import AttentionOptions
 from ...labels import Label
 from ...results.label_grid import SIDE, GridPlane, LabelGrid
 from ...results.result import Result
@@ -29,11 +29,12 @@ from ...words import counted
 from ..drawing.colours import DELTA_LINE, FAINT_INK, INK
 from ..drawing.exhibits import NEARER
 from ..figures.strip import Profile, line_through, profile
+from ..thresholds import Thresholds
 from ..wording import share_not_reached
 from . import fill, read_asset, visible
+from .measure_data import describe_measure
 from .merged_areas import GRID, MOST_LINES, NO_AREA, Merged, merge_grid, merge_tiles
 from .network_data import Arrays, ThetaData, describe_network, outward, pack, store_points
-from .thresholds import Thresholds
 from .tiles import (
     Plane,
     Tiles,
@@ -96,7 +97,7 @@ def make_explorer(result: Result, steps: Thresholds) -> Explorer | None:
         arrays |= {} if data is None else {f"{prefix}.{key}": item for key, item in data.arrays.items()}
     arrays |= shade_tables()
     facts["note"] = _note(result, facts, stored)
-    return Explorer(_html(result, arrays, facts), _head(result.question.attention.filter))
+    return Explorer(_html(result, arrays, facts), _head(result.question.attention))
 
 
 def _describe_map(result: Result, tiles: Tiles, steps: Thresholds) -> tuple[Arrays, dict[str, Any]]:
@@ -213,6 +214,7 @@ def _describe_question(result: Result, steps: Thresholds) -> dict[str, Any]:
         "areas": {name: bounds.tolist() for name, bounds in steps.areas.items()},
         "notReached": share_not_reached(result),
         "marks": marks_of(result),
+        "measure": describe_measure(result, steps),
         "isPartial": not result.is_complete,
     }
 
@@ -258,10 +260,16 @@ def _html(result: Result, arrays: Arrays, facts: dict[str, Any]) -> str:
     return fill("explorer.html.j2", content)
 
 
-def _head(steps: Filter) -> str:
+def _head(asked: AttentionOptions) -> str:
     # The first is the library; the second would only write its log level to the console.
     library = Resources(mode="inline", components=["bokeh"]).js_raw[0]
-    scripts = [library, steps.script, *(read_asset(name) for name in SCRIPTS)]
+    scripts = [
+        library,
+        asked.filter.script,
+        read_asset("maps.js"),
+        asked.measure.page_script,
+        *(read_asset(name) for name in SCRIPTS),
+    ]
     styles = f"<style>\n{read_asset('explorer.css')}</style>"
     return "\n".join([styles, *(f"<script>\n{script}\n</script>" for script in scripts)])
 
@@ -400,7 +408,9 @@ def _profile_frames(result: Result) -> models.LayoutDOM:
     curves = profile(result.answer, line_through(result.answer, 0, domain.low))
     frames = [strip, _curve_frame("margin", curves, curves.margin, curves.margin_bounds, shared)]
     if result.is_measured:
-        frames.append(_curve_frame("inconsistency", curves, curves.inconsistency, curves.inconsistency_bounds, shared))
+        values, bounds = curves.inconsistency, curves.inconsistency_bounds
+        frames.append(_curve_frame("inconsistency", curves, values, bounds, shared))
+        frames[-1].yaxis.axis_label = PlainText(text=result.question.attention.measure.loss_noun)
     frames[-1].xaxis.axis_label = PlainText(text=domain.names[0])
     # The plots have the same width beside the axis, so one theta is one vertical line; the tools of one plot serve all,
     # because they share their range.

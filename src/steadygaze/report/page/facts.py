@@ -7,14 +7,12 @@ import platform
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from msgspec import UNSET
-
 from ... import tolerances
+from ...attention.measures.distance import DISTANCE
 from ...engines import ENGINES
 from ...labels import ATTENTIONS, CLASSIFICATIONS, Label
 from ...results.description import (
     KeptRange,
-    allowed_text,
     domain_text,
     label_text,
     plain_name,
@@ -23,7 +21,7 @@ from ...results.description import (
 )
 from ...results.store import current_versions
 from ...results.summary import MapCheckFacts, ReplayFacts, Summary
-from ...words import ALL_DIGITS, counted, percent_down, percent_up, rounded, rounded_up, share_between, total_seconds
+from ...words import counted, percent_down, percent_up, rounded, rounded_up, share_between, total_seconds
 from ..drawing.colours import JOINT, KEPT, UNKNOWN
 
 FactRow = tuple[str, str]
@@ -60,7 +58,7 @@ def _ends(bounds: Sequence[float]) -> tuple[str, str]:
 
 def question_rows(summary: Summary) -> list[FactRow]:
     """The question."""
-    attention, delta = summary.attention, summary.delta
+    attention, measure = summary.attention, summary.measure
     shape = " × ".join(str(side) for side in summary.image.shape)
     rows = [
         ("network", f"{summary.model.name}, {counted(summary.model.classes, 'class', 'classes')}"),
@@ -70,12 +68,12 @@ def question_rows(summary: Summary) -> list[FactRow]:
         ("property", summary.property.sentence),
     ]
     if summary.is_measured:
-        text = rounded(delta.value, ALL_DIGITS)
-        if delta.text.endswith("%"):
-            share = f"{delta.text.removesuffix('%')} % of the original maps' size {rounded(delta.map_size)}"
-            text = f"{rounded(delta.value)} ({share})"
-        method = "gradient maps: " if attention.method is UNSET else ""  # the text names any other
-        rows += [("δ", text), ("attention", f"{method}{attention.text()}")]
+        method = "gradient maps: " if attention.explain == "gradient" else ""  # the text names any other
+        if measure != DISTANCE:
+            rows.append(("attention is kept where", measure.clauses(summary.stated).kept))
+        if measure.option is not None:
+            rows.append((measure.symbol_word, measure.threshold_words(summary.stated)))
+        rows += [("attention", f"{method}{attention.text()}")]
     return rows
 
 
@@ -101,7 +99,10 @@ def sum_rows(summary: Summary) -> list[tuple[str, str, str, str]]:
     """The shares of the label and of the attention by themselves: name, meaning, bounds."""
     words = [(Label.CR, "label kept"), (Label.MR, "label changed")]
     if summary.is_measured:
-        words += [(Label.AR, "attention kept: inconsistency ≤ δ"), (Label.IR, "attention not kept: inconsistency > δ")]
+        kept, lost = summary.measure.short
+        if summary.measure == DISTANCE:
+            kept, lost = "inconsistency ≤ δ", "inconsistency > δ"
+        words += [(Label.AR, f"attention kept: {kept}"), (Label.IR, f"attention not kept: {lost}")]
     return [(name, meaning, *_ends(summary.area[name])) for name, meaning in words]
 
 
@@ -122,6 +123,8 @@ def range_rows(summary: Summary, kept: Mapping[str, KeptRange | None]) -> list[F
 
 def delta_rows(summary: Summary) -> list[tuple[str, str, str]]:
     """The share of AR at other thresholds: threshold, bounds."""
+    if summary.measure != DISTANCE:
+        return _share_threshold_rows(summary)
     size, kept = summary.delta.map_size, dict(summary.ar_at_delta or {})
     needed = kept.pop("all", None)
     percents = {name: name.removesuffix("%") for name in kept}
@@ -134,6 +137,33 @@ def delta_rows(summary: Summary) -> list[tuple[str, str, str]]:
         share = f"{rounded_up(100.0 * needed / size, 4)} % " if size > 0.0 else ""
         rows.append((f"{share}(δ = {rounded_up(needed, 6)}), kinks aside", "100 %", "100 %"))
     return rows
+
+
+def _share_threshold_rows(summary: Summary) -> list[tuple[str, str, str]]:
+    """The same for properties whose thresholds are shares or cosines."""
+    measure, kept = summary.measure, dict(summary.at_threshold or {})
+    needed = kept.pop("all", None)
+    rows = [(text.replace("%", " %"), *_ends(share)) for text, share in kept.items() if isinstance(share, tuple)]
+    if isinstance(needed, float):
+        rows.append((f"{measure.reached_text(needed)}, kinks aside", "100 %", "100 %"))
+    return rows
+
+
+def measure_words(summary: Summary) -> dict[str, str]:
+    """The property of attention for headings, columns and the footer of the page."""
+    measure = summary.measure
+    kept, lost = measure.clauses(summary.stated)
+    if measure == DISTANCE:
+        base, ends = (
+            "δ in percent of the original maps' size",
+            "attention map differs from the expected one by at most δ, by more",
+        )
+    else:
+        base, ends = measure.threshold_axis, f"{kept}; {lost}"
+    return {
+        "symbol": measure.symbol_word, "noun": measure.noun, "base": base, "ends": ends,
+        "sum": "The inconsistency is the sum of the distances over all classes compared." * (measure == DISTANCE),
+    }  # fmt: skip
 
 
 def proof_rows(summary: Summary) -> list[FactRow]:
@@ -215,7 +245,7 @@ def witness_rows(summary: Summary) -> list[dict[str, str]]:
                 "theta": theta,
                 "predicts": str(witness.label_name),
                 "margin": rounded(witness.margin),
-                "inconsistency": rounded(witness.inconsistency),
+                "inconsistency": summary.measure.value_text(witness.inconsistency, 5),
                 "replay": _difference(replay),
                 "agrees": "yes" if replay.agrees else "no",
                 "remark": witness.remark or "",
@@ -248,9 +278,9 @@ def not_claimed(summary: Summary, *, is_search: bool) -> list[str]:
     ]
     if summary.is_measured:
         found.append(
-            "Attention means gradients of the outputs with respect to the pixels, compared by one distance against "
-            f"{allowed_text(summary)}. A kept map does not prove a good reason, and a changed one does not prove a bad "
-            "one."
+            f"Attention means {summary.attention.explain} maps of the outputs with respect to the pixels, and one "
+            f"property of them: {summary.measure.clauses(summary.stated).kept}. A kept map does not prove a good "
+            "reason, and a changed one does not prove a bad one."
         )
     found.append(
         "Tolerances shape the regions, but decide nothing: error bounds include what they leave out. Samples are "

@@ -23,11 +23,13 @@ from ...results.store import MODEL, read_origin
 from ...results.summary import Summary
 from ...tolerances import MAX_MAP_PARAMETERS
 from ..drawing.exhibits import ShownMaps
+from ..drawing.outlines import HALF, OBJECT, Outline, outline_edges
 from ..figures import result_png
+from ..figures.curve import delta_figure
+from ..thresholds import make_delta_curve, make_thresholds
 from . import facts, fill, read_asset
 from .cards import describe_boundary, image_uri, inline_svg, make_cards, make_search_cards, png_uri
 from .explorer import make_explorer
-from .thresholds import delta_figure, make_delta_curve, make_thresholds
 
 MARK = '<meta name="generator" content="steadygaze '
 """--force replaces only files with this near their beginning."""
@@ -101,7 +103,7 @@ def _common_content(
         "summary": summary.plain(),
         "label": label_text(summary),
         "is_search": is_search,
-        "original": image_uri(question.perturbed.x0),
+        "original": image_uri(question.perturbed.x0, _object_outline(question)),
         "question": facts.question_rows(summary),
         "notes": summary.notes,
         "guarantee": summary.guarantee,
@@ -116,6 +118,7 @@ def _common_content(
         "report_command": report_command(result, place),
         "shown_class": ShownMaps.of(question).name,
         "channels": len(question.perturbed.x0),
+        "measure": facts.measure_words(summary),
         "picture": _picture(result),
     }
 
@@ -126,6 +129,8 @@ def _domain_content(result: Result, summary: Summary) -> dict[str, Any]:
     kept = {wanted.value: find_kept_range(result, wanted) for wanted in asked}
     steps = make_thresholds(result)
     curve = make_delta_curve(result, steps)
+    measure = result.question.attention.measure
+    curve = None if measure.option is None else curve
     return {
         "verdict": verdict_sentences(summary, range_sentences(summary, kept[summary.property.value])),
         "shares": facts.share_rows(summary),
@@ -136,7 +141,9 @@ def _domain_content(result: Result, summary: Summary) -> dict[str, Any]:
         "cards": make_cards(result, summary),
         "witnesses": facts.witness_rows(summary),
         "boundary": describe_boundary(result),
-        "curve": None if curve is None else inline_svg(lambda: delta_figure(result, curve), "Share of AR against δ"),
+        "curve": None
+        if curve is None
+        else inline_svg(lambda: delta_figure(result, curve), f"Share of AR against {measure.symbol_word}"),
         "deltas": facts.delta_rows(summary) if result.is_measured else [],
     }
 
@@ -154,6 +161,11 @@ def _search_content(result: Result, summary: Summary) -> dict[str, Any]:
     }
 
 
+def _object_outline(question: Question) -> tuple[Outline, ...]:
+    mask = question.attention.mask
+    return () if mask is None else (Outline(outline_edges(mask.weights >= HALF), OBJECT),)
+
+
 def _picture(result: Result) -> str | None:
     """The figure of the result, if it has few enough parameters."""
     if result.question.perturbed.domain.dimension > MAX_MAP_PARAMETERS:
@@ -168,7 +180,7 @@ def verify_command(result: Result, directory: Path | None) -> str:
     module the exported model there.
     """
     words = result.question.words(
-        result.delta, _image(result.question, directory), str((directory or Path("DIR")) / MODEL)
+        result.threshold, _image(result.question, directory), str((directory or Path("DIR")) / MODEL)
     )
     words += ["--method", result.method, *result.tiling.words()]
     return "".join(f" \\\n    {word}" if word.startswith("--") else f" {word}" for word in map(shlex.quote, words))[1:]
@@ -177,8 +189,8 @@ def verify_command(result: Result, directory: Path | None) -> str:
 def report_command(result: Result, directory: Path | None) -> str:
     """The command that makes this report again from the stored result."""
     words = ["steadygaze", "report", "DIR" if directory is None else str(directory)]
-    if result.delta != result.question.delta:
-        words += ["--delta", str(result.delta)]
+    if result.threshold != result.question.threshold:
+        words += [f"--{result.question.attention.measure.option}", result.stated.text]
     return shlex.join([*words, "--force"])
 
 

@@ -18,7 +18,7 @@ from ...results.label_grid import NOTHING, LabelGrid
 from ...results.result import Result
 from ..drawing.raster import borders_between
 from ..drawing.sections import make_sections
-from .thresholds import Thresholds
+from ..thresholds import Thresholds
 from .tiles import Plane, Tiles
 
 GRID = 1000

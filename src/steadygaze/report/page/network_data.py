@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ...attention.inconsistency import expected_maps
+from ...attention.inconsistency import expected_maps, original_gradients
 from ...errors import InternalError
 from ...labels import Label
 from ...lazily import scipy_sparse
@@ -61,7 +61,7 @@ def describe_network(result: Result) -> ThetaData | None:
     question = result.question
     if question.perturbed.is_curved:
         return None
-    segments = question.model.graph.steps
+    segments = (*question.graph.steps, question.graph.aim_steps)
     weights = sum(_stored_numbers(step) for segment in segments for step in segment)
     passes = 1 + len(result.question.original)
     work = passes * sum(step.work for segment in segments for step in segment)
@@ -72,10 +72,12 @@ def describe_network(result: Result) -> ThetaData | None:
     if 4 * numbers > MOST_BYTES or work > MOST_WORK:
         return None
     arrays: Arrays = {}
-    facts = describe_layers(question.model.graph, arrays) | _describe_cells(question, question.original, arrays)
+    has_factor = question.attention.method.factor_baseline is not None
+    original = original_gradients(question.compound, question.attention) if has_factor else question.original
+    facts = describe_layers(question.graph, arrays) | _describe_cells(question, original, arrays)
     if result.tiling.kind == "map" or result.tiling.exact_regions is not None:
         # Rounded up: the page treats at least as much as rounding as the result does.
-        noise = np.concatenate([np.zeros(0), *question.compound.noise[: len(segments) - 1]])
+        noise = np.concatenate([np.zeros(0), *question.compound.noise[: len(question.graph.layers)]])
         arrays["noise"] = ("f4", np.nextafter(noise.astype(np.float32), np.float32(np.inf)))
     return ThetaData(arrays, facts)
 
@@ -91,6 +93,7 @@ def describe_layers(graph: Graph, arrays: Arrays) -> dict[str, Any]:
     """The steps before every layer and before the logits, and how the neurons of each layer are decided."""
     return {
         "layers": [[_describe_step(step, arrays) for step in segment] for segment in graph.steps],
+        "aims": None if graph.aims is None else [_describe_step(step, arrays) for step in graph.aim_steps],
         "neurons": [_describe_neurons(layer, arrays) for layer in graph.layers],
     }
 
@@ -153,7 +156,10 @@ def _describe_step(step: Step, arrays: Arrays) -> dict[str, Any]:
 
 
 def _describe_cells(question: Question, original: np.ndarray, arrays: Arrays) -> dict[str, Any]:
-    """Pixels and expected maps as affine functions of theta on every knot cell, the last axis varying fastest."""
+    """Pixels and expected maps as affine functions of theta on every knot cell, the last axis varying fastest.
+
+    original: the filtered maps of the unperturbed image, or its gradients if the method multiplies them by the image.
+    """
     perturbed, options = question.perturbed, question.attention
     targets = options.targets(question.model.classes)
     base = np.stack([(perturbed.x0 + cell.offset).ravel() for cell in perturbed.cells])
@@ -161,6 +167,12 @@ def _describe_cells(question: Question, original: np.ndarray, arrays: Arrays) ->
     arrays["pixels"] = ("f8", base)
     arrays["slopes"] = (smallest_kind(slopes), slopes)
     moving = perturbed.moving_axis
+    if options.mask is not None:
+        masks = [expected_maps(question.compound, cell, options.mask.weights) for cell in perturbed.cells]
+        arrays["weights"] = ("f8", np.stack([low for low, _ in masks]))
+        if moving is not None:
+            change = [0.0 * low if slope is None else slope for low, slope in masks]
+            arrays["weightChange"] = ("f8", np.stack(change))
     if moving is None:
         arrays["expected"] = (smallest_kind(original), original)
     else:
@@ -176,8 +188,10 @@ def _describe_cells(question: Question, original: np.ndarray, arrays: Arrays) ->
         "cellLows": None if moving is None else [float(cell.low[moving]) for cell in perturbed.cells],
         "moving": moving,
         "targets": [[[int(j), float(row[j])] for j in np.flatnonzero(row)] for row in targets],
+        "baseline": options.method.factor_baseline,
         "filter": list(options.filter.steps),
         "distance": options.distance.value,
+        "k": getattr(options.measure, "k", 0),
     }
 
 
@@ -204,6 +218,8 @@ def store_points(result: Result) -> ThetaData:
             np.array([[distance.size(d) for d in point.actual[places] - point.expected[places]] for point in points]),
         ),
     }
+    if points[0].weights is not None:
+        arrays["weights"] = ("f4", np.stack([point.weights for point in points if point.weights is not None]))
     facts = {"classes": [classes[place] for place in places], "shape": list(result.question.perturbed.x0.shape)}
     return ThetaData(arrays, facts, len(points))
 

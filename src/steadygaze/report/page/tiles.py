@@ -21,7 +21,7 @@ from ...results.answer import inconsistency_at
 from ...results.label_grid import beside, held_at
 from ...results.result import Result
 from ..drawing import colours
-from .thresholds import count_units
+from ..thresholds import count_units
 
 PLANES = (9, 5, 3, 1)
 """Possible numbers of planes across each of three parameters; the largest that fits is used."""

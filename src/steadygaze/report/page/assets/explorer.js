@@ -311,7 +311,8 @@ const SgExplorer = (() => {
       if (!this.state.hover) this.showInputs(theta);
       if (isTold) {
         const { number, thetaText } = SgPanel, said = lines.map(({ label, text }) => `${label}: ${text}`);
-        const inconsistency = this.facts.isMeasured ? `, inconsistency ${number(point.inconsistency, 4)}` : "";
+        const { noun } = this.facts.measure, value = SgPanel.valueText(this.facts, point.inconsistency, 4);
+        const inconsistency = this.facts.isMeasured ? `, ${noun} ${value}` : "";
         const numbers = `predicts ${this.facts.names[point.label]}, margin ${number(point.margin, 4)}${inconsistency}`;
         byId("sg-live").textContent = `${thetaText(this.facts, theta)}: ${numbers}. ${said.join(" ")}`;
       }
@@ -335,10 +336,10 @@ const SgExplorer = (() => {
         ["margin", number(point.margin), "margin"],
       ];
       if (facts.isMeasured) {
-        const delta = facts.deltas[this.state.step], sign = point.inconsistency <= delta ? "≤" : ">";
-        rows.push(["inconsistency", number(point.inconsistency), "inconsistency"]);
-        rows.push(["against δ", `${number(point.inconsistency, 5)} ${sign} ${number(delta, 5)}`, null]);
-        if (facts.classes.length > 1) rows.push(["of this class", number(point.distances[place]), "distance"]);
+        const { form, noun, symbol } = facts.measure, delta = facts.deltas[this.state.step];
+        rows.push([noun, SgPanel.valueText(facts, point.inconsistency), "inconsistency"]);
+        if (form !== "side") rows.push([`against ${symbol}`, SgPanel.against(facts, point.inconsistency, delta), null]);
+        if (form === "distance" && facts.classes.length > 1) rows.push(["of this class", number(point.distances[place]), "distance"]);
       }
       SgPanel.showNumbers(rows);
       SgPanel.showLogits(facts, point.logits);
@@ -360,6 +361,7 @@ const SgExplorer = (() => {
         : [point.actual, point.expected, point.difference].map((maps) => SgPictures.summed(maps[place], shape));
       const canvases = ["sg-actual", "sg-expected", "sg-difference"].map(byId);
       const top = SgPictures.maps(canvases, drawn, shape, this.arrays.diverging);
+      if (point.weights) SgPictures.outline([byId("sg-image"), ...canvases.slice(0, 2)], point.weights, shape);
       byId("sg-scale-low").textContent = SgPanel.number(-top, 3);
       byId("sg-scale-high").textContent = SgPanel.number(top, 3);
       byId("sg-class").value = number;

@@ -8,7 +8,9 @@ class SgNetwork {
     this.size = facts.shape.reduce((product, side) => product * side, 1);
     this.layers = facts.layers;
     this.neurons = facts.neurons.map((runs) => SgNeurons.unfold(runs, arrays));
-    this.logitCount = this.layers.flat().reduce((_, step) => step.outputs, this.size);
+    this.aims = facts.aims || this.layers[this.layers.length - 1];
+    const path = [...this.layers.slice(0, -1), this.aims];
+    this.aimCount = path.flat().reduce((_, step) => step.outputs, this.size);
   }
 
   // The knot cell of theta: on a knot the cell above it, the first parameter counting slowest.
@@ -45,19 +47,24 @@ class SgNetwork {
     return results;
   }
 
+  // A map times the image less the method's baseline, if it has one, and filtered.
+  finished(map, image) {
+    const { baseline } = this.facts;
+    return this.filtered(baseline === null ? map : map.map((value, i) => value * (image[i] - baseline)));
+  }
+
   // Filtered maps of the compared classes, one array each, under a pattern (0 or 1 per neuron): gradients of functions
-  // of the logits, whose weights facts.targets lists for every class.
-  maps(bits) {
+  // of the aims (the logits, unless facts has others), whose weights facts.targets lists for every class.
+  maps(bits, image) {
     return this.facts.targets.map((weights) => {
-      let row = new Float64Array(this.logitCount);
-      for (const [logit, weight] of weights) row[logit] = weight;
+      let row = new Float64Array(this.aimCount);
+      for (const [aim, weight] of weights) row[aim] = weight;
       for (let l = this.layers.length - 1; l >= 0; l--) {
-        for (let s = this.layers[l].length - 1; s >= 0; s--) {
-          row = SgSteps.backward(this.layers[l][s], this.arrays, row);
-        }
+        const steps = l === this.layers.length - 1 ? this.aims : this.layers[l];
+        for (let s = steps.length - 1; s >= 0; s--) row = SgSteps.backward(steps[s], this.arrays, row);
         if (l > 0) for (let i = 0; i < row.length; i++) row[i] *= bits[l - 1][i];
       }
-      return this.filtered(row);
+      return this.finished(row, image);
     });
   }
 
@@ -104,40 +111,49 @@ class SgNetwork {
     return this.facts.filter.reduce((filtered, step) => SgFilters[step](filtered, this.facts.shape), map);
   }
 
-  expectedAt(theta) {
+  expectedAt(theta, image) {
     const { expected, change } = this.arrays, { moving, cellLows } = this.facts;
     const n = this.size, count = this.classes.length, cell = moving === null ? 0 : this.cellOf(theta);
     return this.classes.map((_, k) => {
       const at = (cell * count + k) * n, map = Float64Array.from(expected.subarray(at, at + n));
-      if (moving === null) return map;
-      const tau = theta[moving] - cellLows[cell];
-      for (let i = 0; i < n; i++) map[i] += tau * change[at + i];
-      return map;
+      if (moving !== null) {
+        const tau = theta[moving] - cellLows[cell];
+        for (let i = 0; i < n; i++) map[i] += tau * change[at + i];
+      }
+      // Without a factor, expected maps are stored filtered.
+      return this.facts.baseline === null ? map : this.finished(map, image);
     });
   }
 
-  distance(difference) {
-    let sum = 0;
-    if (this.facts.distance === 1) for (const value of difference) sum += Math.abs(value);
-    else for (const value of difference) sum += value * value;
-    return this.facts.distance === 1 ? sum : Math.sqrt(sum);
+  // The weights of the object's mask, moved along with the image; null without a mask.
+  weightsAt(theta) {
+    const { weights, weightChange } = this.arrays, { moving, cellLows } = this.facts;
+    if (!weights) return null;
+    const [, height, width] = this.facts.shape, n = height * width;
+    if (moving === null) return Float64Array.from(weights.subarray(0, n));
+    const cell = this.cellOf(theta), tau = theta[moving] - cellLows[cell], found = new Float64Array(n);
+    for (let i = 0; i < n; i++) {
+      found[i] = Math.min(1, Math.max(0, weights[cell * n + i] + tau * weightChange[cell * n + i]));
+    }
+    return found;
   }
 
   // Everything about one theta; `inside` is a theta strictly inside its region, or null.
   at(theta, inside) {
     const image = this.imageAt(theta), values = this.preactivations(image);
     const logits = values[values.length - 1], { bits, onKink, doubtful } = this.pattern(values, inside);
-    const actual = this.maps(bits), expected = this.expectedAt(theta);
-    const difference = actual.map((map, k) => map.map((value, i) => value - expected[k][i]));
-    const distances = difference.map((map) => this.distance(map));
+    const actual = this.maps(bits, image), expected = this.expectedAt(theta, image);
+    const difference = actual.map((map, k) => SgMaps.minus(map, expected[k])), weights = this.weightsAt(theta);
+    const distances = difference.map((map) => SgMaps.size(map, this.facts.distance));
     let best = 0, rival = -Infinity;
     logits.forEach((value, j) => {
       if (value > logits[best]) best = j;
       if (j !== this.label) rival = Math.max(rival, value);
     });
     return {
-      theta, image, logits, actual, expected, difference, distances, onKink, doubtful,
-      label: best, margin: logits[this.label] - rival, inconsistency: distances.reduce((a, b) => a + b, 0),
+      theta, image, logits, actual, expected, difference, distances, onKink, doubtful, weights,
+      label: best, margin: logits[this.label] - rival,
+      inconsistency: SgMeasure.loss(actual, expected, weights, this.facts),
     };
   }
 }

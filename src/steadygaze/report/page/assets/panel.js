@@ -51,7 +51,23 @@ const SgPanel = (() => {
     return `${share(low, false).replace(" %", "")} to ${share(high, true)}`;
   }
 
+  // The number that a loss stands for, as attention/measures word it.
+  function valueText({ measure: { form, k, noAttention } }, loss, digits = 6) {
+    if (form === "distance") return number(loss, digits);
+    if (loss === null || Number.isNaN(loss)) return "unknown";
+    if (loss >= noAttention) return "none: the maps are zero";
+    if (form === "percent") return `${number(100 * (1 - loss), digits)} %`;
+    if (form === "count") return `${Math.ceil((1 - loss) * k - 1e-6)} of ${k} pixels`;
+    return form === "side" ? (loss < 0.5 ? "on the object" : "off the object") : number(1 - loss, digits);
+  }
+
+  function against(facts, loss, limit) {
+    const isKept = loss <= limit, sign = facts.measure.form === "distance" ? (isKept ? "≤" : ">") : isKept ? "≥" : "<";
+    return `${valueText(facts, loss, 5)} ${sign} ${valueText(facts, limit, 5)}`;
+  }
+
   const deltaText = (facts, step) => {
+    if (facts.measure.words) return facts.measure.words[step];
     const text = facts.texts[step], value = number(facts.deltas[step], 5);
     return text.endsWith("%") ? `${value} (${text.replace("%", " %")} of the original maps)` : value;
   };
@@ -89,16 +105,34 @@ const SgPanel = (() => {
     }
     const isWhole = step >= arrays.keptFrom[unit] || step < arrays.lostUntil[unit];
     const where = isMerged || isBox ? place : isWhole ? "on this whole region" : "on this part of the region";
-    const range = isMerged ? "" : `; the inconsistency is ${between(arrays.reach[2 * unit], arrays.reach[2 * unit + 1])}`;
-    const delta = number(facts.deltas[step], 5);
+    const { measure } = facts, ends = isMerged ? [] : [arrays.reach[2 * unit], arrays.reach[2 * unit + 1]];
+    const range = isMerged ? "" : measure.form === "distance" ? `; the inconsistency is ${between(...ends)}` : lossText(facts, ends);
+    const [kept, lost, open] = attentionWords(facts, step);
     if (found.attention === SG_KEPT) {
-      lines.push({ label: "AR", text: `the attention is within δ = ${delta} ${where}, ${how}${range}.` });
+      lines.push({ label: "AR", text: `${kept} ${where}, ${how}${range}.` });
     } else if (found.attention === SG_LOST) {
-      lines.push({ label: "IR", text: `the attention differs by more than δ = ${delta} ${where}, ${how}${range}.` });
+      lines.push({ label: "IR", text: `${lost} ${where}, ${how}${range}.` });
     } else {
-      lines.push({ label: "undecided", text: `whether the attention is within δ = ${delta} is not decided here${range}.` });
+      lines.push({ label: "undecided", text: `${open} is not decided here${range}.` });
     }
     return lines;
+  }
+
+  // Kept, lost and undecided, for a step of the slider.
+  function attentionWords({ measure, deltas }, step) {
+    if (measure.kept) return [measure.kept[step], measure.lost[step], `whether ${measure.kept[step]}`];
+    const delta = number(deltas[step], 5);
+    return [
+      `the attention is within δ = ${delta}`, `the attention differs by more than δ = ${delta}`,
+      `whether the attention is within δ = ${delta}`,
+    ];
+  }
+
+  // Proved bounds of the compared number, from those of the loss.
+  function lossText({ measure: { form, noun } }, [low, high]) {
+    if (form === "side" || form === "count" || !(high <= 1)) return "";
+    const factor = form === "percent" ? 100 : 1, unit = form === "percent" ? " %" : "";
+    return `; the ${noun} is ${between(factor * (1 - high), factor * (1 - low))}${unit}`;
   }
 
   function between(low, high) {
@@ -145,7 +179,7 @@ const SgPanel = (() => {
 
   // Colours with their meaning and share, for a view at a step.
   function legend(facts, arrays, view, step) {
-    const { named, winners, ranked, most, shares } = facts.palette, at = (name) => bounds(facts.areas[name][step]);
+    const { measure } = facts, { named, winners, ranked, most, shares } = facts.palette, at = (name) => bounds(facts.areas[name][step]);
     const delta = number(facts.deltas[step], 5), name = (j) => facts.names[j], rows = [];
     const swatch = (colour) => ({ colour });
     if (view === "classification") {
@@ -161,9 +195,10 @@ const SgPanel = (() => {
       if (shares[-1]) rows.push([swatch(named.changed), "to one class or several", least + share(shares[-1], false), null]);
       rows.push([{ line: named.ink }, "decision boundary", "", null]);
     } else if (view === "attention") {
-      rows.push([{ shades: arrays.kept }, `AR  differs by ≤ δ = ${delta}`, at("AR"), "AR"]);
-      rows.push([{ shades: arrays.lost }, "IR  differs by more", at("IR"), "IR"]);
-      rows.push([{ line: named.threshold }, "inconsistency = δ", "", null]);
+      const kept = measure.keptRows ? measure.keptRows[step] : `differs by ≤ δ = ${delta}`;
+      rows.push([{ shades: arrays.kept }, `AR  ${kept}`, at("AR"), "AR"]);
+      rows.push([{ shades: arrays.lost }, `IR  ${measure.lostRow || "differs by more"}`, at("IR"), "IR"]);
+      rows.push([{ line: named.threshold }, measure.border, "", null]);
     } else if (view === "joint") {
       const words = {
         "CR&AR": "label and attention kept", "CR&IR": "label kept, attention not",
@@ -171,11 +206,12 @@ const SgPanel = (() => {
       };
       for (const [key, text] of Object.entries(words)) rows.push([swatch(named[key]), `${key}  ${text}`, at(key), key]);
       rows.push([{ line: named.ink }, "decision boundary", "", null]);
-      rows.push([{ line: named.threshold }, "inconsistency = δ", "", null]);
+      rows.push([{ line: named.threshold }, measure.border, "", null]);
     } else {
       const more = facts.largest > facts.top ? ` or more (largest ${number(facts.largest, 4)})` : "";
-      rows.push([{ shades: arrays.sequential }, `inconsistency from 0 to ${number(facts.top, 4)}${more}`, "", null]);
-      rows.push([{ line: named.paper, on: "#3b496c" }, `inconsistency = δ = ${delta}`, "", null]);
+      rows.push([{ shades: arrays.sequential }, `${measure.lossNoun} from 0 to ${number(facts.top, 4)}${more}`, "", null]);
+      const border = measure.form === "distance" ? `inconsistency = δ = ${delta}` : measure.border;
+      rows.push([{ line: named.paper, on: "#3b496c" }, border, "", null]);
     }
     // The undecided share for the view; strips along boundaries are far smaller than this.
     const gap = (name) => facts.areas[name][step][1] - facts.areas[name][step][0];
@@ -223,7 +259,7 @@ const SgPanel = (() => {
   }
 
   return {
-    byId, clamp, number, bound, share, bounds, deltaText, thetaText, proved, showProved, showNumbers, showLogits, legend,
+    byId, clamp, number, valueText, against, bound, share, bounds, deltaText, thetaText, proved, showProved, showNumbers, showLogits, legend,
     showLegend,
   };
 })();

@@ -44,9 +44,32 @@ const SgPictures = (() => {
     return top;
   }
 
+  // The outline of pixels with a weight of at least one half, on canvases that show such pixels; they are enlarged.
+  function outline(canvases, weights, [, height, width]) {
+    const factor = 8, isOn = (x, y) => x >= 0 && y >= 0 && x < width && y < height && weights[y * width + x] >= 0.5;
+    for (const canvas of canvases) {
+      const small = document.createElement("canvas");
+      small.width = width;
+      small.height = height;
+      small.getContext("2d").drawImage(canvas, 0, 0);
+      canvas.width = factor * width;
+      canvas.height = factor * height;
+      const context = canvas.getContext("2d", { willReadFrequently: true });
+      context.imageSmoothingEnabled = false;
+      context.drawImage(small, 0, 0, factor * width, factor * height);
+      context.fillStyle = "#0a9d4e";
+      for (let y = 0; y <= height; y++) {
+        for (let x = 0; x <= width; x++) {
+          if (isOn(x, y) !== isOn(x, y - 1)) context.fillRect(factor * x, factor * y - 1, factor, 3);
+          if (isOn(x, y) !== isOn(x - 1, y)) context.fillRect(factor * x - 1, factor * y, 3, factor);
+        }
+      }
+    }
+  }
+
   function scale(canvas, table) {
     put(canvas, 128, 1, (i) => SgPaint.shade(table, i / 127));
   }
 
-  return { image, maps, summed, scale };
+  return { image, maps, summed, scale, outline };
 })();

@@ -38,7 +38,7 @@ class SgStored {
     });
     return {
       stored: true, classes: stored.classes, theta: Array.from(row("thetas", d)), logits, distances,
-      onKink: 0, doubtful: 0,
+      onKink: 0, doubtful: 0, weights: this.arrays.weights ? row("weights", size) : null,
       image: Float64Array.from(row("images", channels * size), (level) => level / 255),
       actual: maps("actual"), expected: maps("expected"), label: logits.indexOf(Math.max(...logits)),
       margin: logits[label] - rival, inconsistency: this.arrays.inconsistency[n],

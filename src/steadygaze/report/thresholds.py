@@ -7,21 +7,18 @@ the slider if they move; as wide as the enclosures of boxes that a refinement le
 """
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
-from matplotlib.ticker import PercentFormatter
 
-from ...engines.refine.merged_answer import undecided_share
-from ...labels import Kept, Label, Property
-from ...properties.joint import Shares
-from ...results.other_deltas import NearDelta, coarse_reach
-from ...results.result import Result
-from ...threshold import kept_codes
-from ...tolerances import UNIT
-from ..drawing.colours import DELTA_LINE, FAINT_INK, INK
+from ..attention.measures.distance import DISTANCE
+from ..engines.refine.merged_answer import undecided_share
+from ..labels import Kept, Label, Property
+from ..properties.joint import Shares
+from ..results.other_deltas import NearDelta, coarse_reach
+from ..results.result import Result
+from ..threshold import kept_codes
+from ..tolerances import UNIT
 
 FINEST = (0.05, 0.1, 0.2, 0.5, 1.0)
 """Steps in percent of the original map's size: the smallest with which a hundred steps reach the largest value."""
@@ -73,7 +70,7 @@ def make_thresholds(result: Result) -> Thresholds:
     if not result.is_measured or (answers is not None and exact is None):
         own, areas = np.array([result.answer.delta]), {name: np.array([area]) for name, area in result.areas.items()}
         never, none = np.ones(units, dtype=np.int64), np.zeros(0, dtype=np.int64)
-        return Thresholds(own, (str(result.delta),), 0, areas, never, 0 * never, np.zeros(2), none, np.zeros((0, 4)))
+        return Thresholds(own, (result.stated.text,), 0, areas, never, 0 * never, np.zeros(2), none, np.zeros((0, 4)))
     deltas, texts = _steps(result, _largest(result, exact))
     states = np.ones((len(deltas), units), dtype=np.uint8)
     rows: list[dict[str, tuple[float, float]]] = []
@@ -121,9 +118,15 @@ def _largest(result: Result, exact: NearDelta | None) -> float:
 
 
 def _steps(result: Result, top: float) -> tuple[np.ndarray, tuple[str, ...]]:
-    """The thresholds, in percent of the original map's size if that is not 0, and the result's own among them."""
-    size = result.question.map_size
-    if size > 0.0:
+    """The thresholds as losses and as texts, and the result's own among them.
+
+    Those of distances are in percent of the original map's size if that is not 0.
+    """
+    size, measure, steps = result.question.map_size, result.question.attention.measure, {}
+    if measure != DISTANCE:
+        for threshold in measure.slider(result.threshold):
+            steps[result.question.limit(threshold)] = measure.threshold_text(threshold) or ""
+    elif size > 0.0:
         finest = next((step for step in FINEST if step * size >= min(top, size)), FINEST[-1])
         percents = [*(round(finest * k, 2) for k in range(101)), *(number for number in FURTHER if finest == 1.0)]
         reached = [p for p in percents if p * size < 100.0 * top]
@@ -134,7 +137,7 @@ def _steps(result: Result, top: float) -> tuple[np.ndarray, tuple[str, ...]]:
     own = result.answer.delta
     # A step that equals the result's own δ up to rounding is replaced by it.
     same = next((step for step in steps if abs(step - own) <= 1e-12 * own), own)
-    steps[own] = steps.pop(same, str(result.delta))
+    steps[own] = steps.pop(same, measure.threshold_text(result.threshold) or "")
     deltas = np.array(sorted(steps))
     return deltas, tuple(steps[float(delta)] for delta in deltas)
 
@@ -268,44 +271,3 @@ def _sharpened(curve: DeltaCurve, known: Thresholds) -> DeltaCurve:
     ceiling = np.append(np.minimum.accumulate(high[::-1])[::-1], 1.0)
     sharper = np.maximum(curve.low[old], floor[below])
     return DeltaCurve(steps, sharper, np.maximum(np.minimum(curve.high[old], ceiling[above]), sharper))
-
-
-def delta_figure(result: Result, curve: DeltaCurve) -> Figure:
-    """The picture of a curve, for the settings of all figures."""
-    delta, size = result.answer.delta, result.question.map_size
-    figure = Figure(figsize=(7.4, 3.5), facecolor="white", layout="constrained")
-    axes = figure.add_subplot()
-    top = _end_of_axis(result, curve)
-    x = np.append(curve.delta[curve.delta <= top], top)
-    low, high = (np.append(values[: len(x) - 1], values[len(x) - 2]) for values in (curve.low, curve.high))
-    # Steps as narrow as the error of the maps are invisible.
-    if float(((high - low)[:-1] * np.diff(x)).sum()) > 1e-5 * top:
-        axes.fill_between(x, low, high, step="post", color="#9db4c8", linewidth=0, label="between the proved bounds")
-    axes.step(x, low, where="post", color=INK, linewidth=1.4, label="proved to be kept, at least")
-    axes.axvline(delta, color=DELTA_LINE, linewidth=1.4, linestyle=(0, (4, 2)), label="δ of this report")
-    axes.set_xlim(0.0, top)
-    axes.set_ylim(0.0, 1.02)
-    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
-    axes.set_xlabel("allowed difference δ of the attention maps", fontsize=9.5)
-    axes.set_ylabel("share of the domain", fontsize=9.5)
-    axes.tick_params(labelsize=8.5)
-    axes.grid(color="#e3e5e8", linewidth=0.6)
-    axes.set_axisbelow(True)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    if size > 0.0:
-        other = axes.secondary_xaxis("top", functions=(partial(np.multiply, 1.0 / size), partial(np.multiply, size)))
-        other.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0 if top > 0.2 * size else None))
-        other.tick_params(labelsize=8, colors=FAINT_INK)
-        other.set_xlabel("in percent of the original maps' size", fontsize=8.5, color=FAINT_INK)
-    figure.legend(fontsize=8.5, frameon=False, loc="outside lower center", ncols=3)
-    return figure
-
-
-def _end_of_axis(result: Result, curve: DeltaCurve) -> float:
-    """The δ at which the curve reaches 1, or well beyond the size of the original maps."""
-    is_full = np.flatnonzero(curve.low >= 1.0)
-    end = float(curve.delta[is_full[0]]) if len(is_full) else float(curve.delta[-1])
-    if result.question.map_size > 0.0:
-        end = min(end, 3.0 * result.question.map_size)
-    return 1.08 * max(end, result.answer.delta) or 1.0

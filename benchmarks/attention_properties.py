@@ -1,0 +1,124 @@
+"""What do properties of attention cost: a map that asks for the object against one that asks for the distance?
+
+    python benchmarks/attention_properties.py --part map
+    python benchmarks/attention_properties.py --part refine --model M-CNN-M --images 10
+
+`map`: both questions take turns in one process, so that other work on the machine slows both; the ratio compares CPU
+time of the process. Attention that is kept everywhere costs more to prove, because kinks are examined too: then the
+distance is asked with a δ that keeps it everywhere as well. `refine`: refinements of `object --tau 90%` until 99.9 %
+are decided, in seconds of wall clock.
+"""
+
+import argparse
+import os
+import statistics
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+# Read when numpy is imported: products stay on one thread.
+os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+
+from paper_problems import DOMAINS, INDEXES, Asked, image_name, specs
+from steadygaze.budget import Budget, Limits
+from steadygaze.engines import run
+from steadygaze.labels import Property, Verdict
+from steadygaze.question import Question, make_question
+from steadygaze.results.result import Result
+from timing import write_json
+
+QUESTION = "what properties of attention cost, against the distance"
+MASK = "auto:bright=0.2,grow=1"
+OPTIONS: dict[str, dict[str, Any]] = {
+    "distance": {"delta": "25%"},
+    "distance, robust": {"delta": "10000%"},
+    "object": {"attention": "object", "tau": "90%", "mask": MASK},
+}
+
+
+def question_of(asked: Asked, name: str, *, wanted: str = "both") -> Question:
+    """A question that nothing was computed for yet, with a checked model."""
+    found = make_question(asked.model, asked.image, specs(asked.domain), property=wanted, **OPTIONS[name])
+    _ = found.agreement
+    return found
+
+
+def measure_maps(options: argparse.Namespace) -> list[dict[str, Any]]:
+    """CPU seconds of maps with a summary, by question, and the ratio of object to distance."""
+    rows = []
+    for model in options.model or ("M-FNN-100", "M-CNN-S"):
+        for domain in ("BP", "TB"):
+            sums, robust = {"object": 0.0, "distance": 0.0}, 0
+            for index in INDEXES[: options.images]:
+                asked = Asked(model, domain, image_name(model, index))
+                # The first run loads compiled code.
+                is_robust = timed(asked, "object")[1].verdict_of(Property.AR) is Verdict.ROBUST
+                against = "distance, robust" if is_robust else "distance"
+                timed(asked, against)
+                robust += is_robust
+                for _ in range(options.repetitions):
+                    for name, own in (("object", "object"), ("distance", against)):
+                        sums[name] += timed(asked, own)[0]
+            row: dict[str, Any] = {"model": model, "domain": domain, "problems": options.images, "robust": robust}
+            row |= {f"{name} [s]": round(total / options.repetitions, 3) for name, total in sums.items()}
+            row["ratio"] = round(sums["object"] / sums["distance"], 3)
+            rows.append(row)
+            print(row, flush=True)
+    return rows
+
+
+def timed(asked: Asked, name: str) -> tuple[float, Result]:
+    """CPU seconds of a map with its summary, and the map."""
+    question = question_of(asked, name)
+    before = time.process_time()
+    result = run(question, "map", threads=1, budget=Budget())
+    result.summary()
+    return time.process_time() - before, result
+
+
+def measure_refinements(options: argparse.Namespace) -> list[dict[str, Any]]:
+    """Seconds until 99.9 % of the domain are decided, problem by problem."""
+    rows: list[dict[str, Any]] = []
+    for model in options.model or ("M-CNN-M", "F-CNN-M"):
+        for index in INDEXES[: options.images]:
+            for domain in DOMAINS:
+                asked = Asked(model, domain, image_name(model, index))
+                question = question_of(asked, "object", wanted="ar")
+                before, spent = time.perf_counter(), time.process_time()
+                limits = Limits(timeout_seconds=options.limit)
+                result = run(question, "refine", threads=options.threads, budget=Budget(limits))
+                seconds, cpu = time.perf_counter() - before, time.process_time() - spent
+                open_share = result.areas["undecided"][0]
+                row = {
+                    "problem": str(asked), "seconds": round(seconds, 2), "cpu": round(cpu, 2),
+                    "undecided": open_share, "AR": result.areas["AR"], "regions": result.region_count,
+                    "boxes": len(result.tiling.boxes),
+                }  # fmt: skip
+                rows.append(row)
+                print(row, flush=True)
+    decided = [row for row in rows if row["undecided"] <= 0.001 + 1e-9]
+    times = [row["seconds"] if row in decided else float("inf") for row in rows]
+    print(f"{len(decided)} of {len(rows)} decided; median {statistics.median(times):.1f} s")
+    return rows
+
+
+def main() -> int:
+    """Run one part, print its rows, and store them if asked to."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--part", choices=("map", "refine"), default="map")
+    parser.add_argument("--model", action="append", help="a bundled network; may be given several times")
+    parser.add_argument("--images", type=int, default=3)
+    parser.add_argument("--repetitions", type=int, default=2)
+    parser.add_argument("--limit", type=float, default=120.0, help="seconds for one refinement")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--out", type=Path, help="a JSON file for the rows")
+    options = parser.parse_args()
+    rows = measure_maps(options) if options.part == "map" else measure_refinements(options)
+    if options.out:
+        write_json(options.out, QUESTION, repetitions=options.repetitions, part=options.part, rows=rows)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

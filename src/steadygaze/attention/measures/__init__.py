@@ -1,0 +1,194 @@
+"""Properties of attention, one file each: every file of this folder that defines a `Measure` is found.
+
+Every property is a *loss*, a number of at least 0 for each theta: attention is kept where the loss is at most a limit.
+A measure has several forms: the plain definition, numbers for each pattern that answer for any limit and any error of
+the maps, an enclosure for boxes, words, and the script for the page of a report.
+"""
+
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ...errors import OptionError
+from ...threshold import Direction, Threshold
+from .. import find_kinds
+from ..distances import Distance
+from .wording import Wording
+
+if TYPE_CHECKING:
+    from ..filters import Intervals
+    from ..inconsistency import Inconsistency
+
+NO_ATTENTION = 2.0
+"""The loss of a map that is zero everywhere: no limit allows it."""
+
+Ends = tuple[np.ndarray, np.ndarray]
+
+
+class Slabs(NamedTuple):
+    """For R regions: surely kept for τ in inner (R, 2), surely lost outside outer (R, 2); an empty interval is (1, 0).
+
+    reach (R, 2) encloses the loss.
+    """
+
+    inner: np.ndarray
+    outer: np.ndarray
+    reach: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Expectation:
+    """The expected maps (K', C, H, W) and the mask's weights (H, W) at the low end of a knot cell.
+
+    Slopes are changes per unit of θ_T; None if nothing moves. weights is None without a mask.
+    """
+
+    maps: np.ndarray
+    slope: np.ndarray | None = None
+    weights: np.ndarray | None = None
+    weight_slope: np.ndarray | None = None
+
+
+class Measure(Wording):
+    """A property of attention. Frozen: equal measures ask the same.
+
+    name: its word in `--attention`. option: the name of its threshold's option, None if it has none. default: that
+    threshold. needs_mask: whether it needs a mask. classes: the default classes. uses_expected: whether it depends on
+    the expected maps. is_quasiconvex: whether losses up to any limit below 1 (any at all for distances) hold on an
+    interval of τ. norm: the
+    norm in which errors of maps are bounded, None if the question has one. marks: thresholds for which every summary
+    gives the share of AR.
+    """
+
+    name: ClassVar[str]
+    option: ClassVar[str | None]
+    default: ClassVar[str]
+    needs_mask: ClassVar[bool] = False
+    classes: ClassVar[str] = "all"
+    uses_expected: ClassVar[bool] = True
+    is_quasiconvex: ClassVar[bool] = False
+    norm: ClassVar[Distance | None] = None
+    marks: ClassVar[tuple[str, ...]]
+    direction: ClassVar[Direction] = Direction.AT_LEAST
+
+    @staticmethod
+    def parse(text: str) -> "Measure":
+        """Read the name of a property of attention."""
+        known = find_measures()
+        if text not in known:
+            raise OptionError(f"attention {text!r} is not known; expected {', '.join(known)}")
+        return known[text]
+
+    def with_threshold(self, text: str | float) -> tuple["Measure", Threshold]:
+        """The measure and the threshold that a text asks for."""
+        return self, self.parse_threshold(text)
+
+    def check_pixels(self, count: int) -> None:
+        """Raise OptionError if the measure asks for more than an image with so many pixels has."""
+        return
+
+    def parse_threshold(self, text: str | float) -> Threshold:
+        """Read a threshold above 0 and up to 1; OptionError names the option."""
+        words = str(text).strip()
+        try:
+            number = float(words)
+        except ValueError:
+            number = float("nan")
+        if not 0.0 < number <= 1.0:
+            raise OptionError(
+                f"{self.option} {words!r} is not a threshold; expected a number above 0 and up to 1, such as 0.9"
+            )
+        return Threshold(number, False, self.direction)
+
+    def threshold_text(self, threshold: Threshold) -> str | None:
+        """The text that `with_threshold` reads back; None if there is no threshold to choose."""
+        return str(threshold)
+
+    def limit(self, threshold: Threshold, base: float) -> float:
+        """The largest loss that keeps the attention; `base` is what relative thresholds are shares of."""
+        return 1.0 - threshold.value(base)
+
+    def threshold_at(self, limit: float, base: float) -> float:
+        """The threshold, in its own unit and absolute, that a limit stands for."""
+        return 1.0 - limit
+
+    def slider(self, threshold: Threshold) -> tuple[Threshold, ...]:
+        """Thresholds for which a report shows the map, from strict to lax; none if the report chooses them itself."""
+        return tuple(Threshold(round(number / 100.0, 2), False, self.direction) for number in range(100, 0, -1))
+
+    def base(self, original: np.ndarray, weights: np.ndarray | None, norm: Distance) -> float:
+        """What relative thresholds are shares of, from the filtered maps (K', C, H, W) of the unperturbed image."""
+        return 1.0
+
+    @abstractmethod
+    def losses(
+        self, actual: np.ndarray, expected: np.ndarray, weights: np.ndarray | None, norm: Distance
+    ) -> np.ndarray:
+        """The losses (B,) of filtered maps (B, K', C, H, W): the definition, and the reference for every other form.
+
+        expected (B or 1, K', C, H, W); weights (B or 1, H, W) of the mask.
+        """
+
+    @property
+    def tells_strayed(self) -> bool:
+        """Whether `strayed` names pixels."""
+        return type(self).strayed is not Measure.strayed
+
+    def strayed(self, actual: np.ndarray, expected: np.ndarray, weights: np.ndarray | None) -> np.ndarray | None:
+        """The pixels (H, W) that hold the attention of maps (K', C, H, W) instead of those that should.
+
+        None if the property does not tell.
+        """
+        return None
+
+    @abstractmethod
+    def sums(self, maps: np.ndarray, at: Expectation) -> np.ndarray:
+        """Numbers (P, S) of filtered maps (P, K', C, H, W) that tell their losses in a knot cell."""
+
+    def cell_facts(self, at: Expectation) -> Any:
+        """What `slabs` and `values` need to know about a knot cell beside the sums."""
+        return None
+
+    @abstractmethod
+    def count(self, shape: tuple[int, ...], *, moves: bool) -> int:
+        """How many numbers `sums` gives for images of a shape (C, H, W)."""
+
+    @abstractmethod
+    def slabs(self, curves: "Inconsistency", taus: np.ndarray, limit: float, error: np.ndarray) -> Slabs:
+        """Where the loss is at most a limit, for regions with ranges of τ (R, 2); error (Q,) bounds that of the maps.
+
+        Holds over the real numbers, whatever the rounding of the sums.
+        """
+
+    @abstractmethod
+    def values(self, curves: "Inconsistency", curve: np.ndarray, tau: np.ndarray) -> np.ndarray:
+        """The losses (N,) of given curves (N,) at τ (N,), up to rounding."""
+
+    @abstractmethod
+    def enclose(self, maps: "Intervals", expected: Ends, weights: Ends | None, norm: Distance) -> np.ndarray:
+        """Proved bounds (B, 2) of the loss on boxes: filtered maps (B, K', C, H, W) within intervals.
+
+        The expected maps lie between two ends, each (B or 1, K', pixels); the mask's weights too, each
+        (B or 1, pixels).
+        """
+
+    def slack(self, curves: "Inconsistency", curve: int, taus: np.ndarray, error: float) -> float:
+        """How far errors of the maps may change the losses of one curve, on a range of τ (2,); without rounding."""
+        both = replace(curves, curve=np.full(2, curve))
+        ends = np.repeat(taus[:, None], 2, axis=1)
+        reaches = (self.slabs(both, ends, 0.0, np.full(len(curves.curve_cell), one)).reach for one in (error, 0.0))
+        wide, narrow = (reach[:, 1] - reach[:, 0] for reach in reaches)
+        return float(0.5 * np.maximum(wide - narrow, 0.0).max())
+
+
+@cache
+def find_measures() -> dict[str, Measure]:
+    """Every measure of this folder by its name, in alphabetical order.
+
+    >>> "distance" in find_measures()
+    True
+    """
+    return find_kinds(__path__, __name__, Measure)  # type: ignore[type-abstract]

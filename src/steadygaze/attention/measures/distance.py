@@ -1,0 +1,154 @@
+"""The paper's property: the maps stay close to the expected ones, Σ_j dist(map_j, expected_j) ≤ δ."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from ...threshold import Direction, Threshold
+from ...tolerances import LEAST_ROOT, down, gamma, up
+from ...words import ALL_DIGITS, comparison, rounded
+from .. import curve_kernels
+from ..distances import Distance
+from . import Ends, Expectation, Measure, Slabs
+from .enclosing_kernels import map_distances
+from .wording import Clauses, Stated
+
+if TYPE_CHECKING:
+    from ..filters import Intervals
+    from ..inconsistency import Inconsistency
+
+
+@dataclass(frozen=True)
+class Inconsistent(Measure):
+    """The loss is the inconsistency ai itself; δ is absolute, or relative to the size of the original maps.
+
+    Its curves have a form of their own, so `sums` is never asked for: see `inconsistency`.
+    """
+
+    name: ClassVar[str] = "distance"
+    option: ClassVar[str | None] = "delta"
+    default: ClassVar[str] = "25%"
+    is_quasiconvex: ClassVar[bool] = True
+    marks: ClassVar[tuple[str, ...]] = ("10%", "25%", "50%", "100%")
+    direction: ClassVar[Direction] = Direction.AT_MOST
+    symbol: ClassVar[str] = "δ"
+    noun: ClassVar[str] = "inconsistency"
+    asks: ClassVar[str] = "is the map as expected?"
+    loss_noun: ClassVar[str] = "inconsistency"
+    threshold_axis: ClassVar[str] = "allowed difference δ of the attention maps"
+    page_form: ClassVar[str] = "distance"
+    page_script: ClassVar[str] = """const SgMeasure = {
+  loss(actual, expected, weights, facts) {
+    return actual.reduce((sum, map, k) => sum + SgMaps.size(SgMaps.minus(map, expected[k]), facts.distance), 0);
+  },
+};"""
+
+    @property
+    def loss_limit(self) -> str:
+        return self.symbol
+
+    @property
+    def short(self) -> Clauses:
+        return Clauses("differs by ≤ δ", "differs by more")
+
+    def clauses(self, stated: Stated) -> Clauses:
+        differ = "its attention maps differ from the expected ones by"
+        allowed = f"the allowed distance of {rounded(stated.limit, ALL_DIGITS)}"
+        if stated.is_relative:
+            allowed = f"the allowed {stated.percent} of the original maps' size"
+        return Clauses(f"{differ} at most {allowed}", f"{differ} more than {allowed}")
+
+    def threshold_words(self, stated: Stated, digits: int = ALL_DIGITS) -> str:
+        if stated.is_relative:
+            value, size = (rounded(number, min(digits, 5)) for number in (stated.limit, stated.base))
+            return f"{value} ({stated.percent} of the original maps' size {size})"
+        return rounded(stated.limit, digits)
+
+    def kept_row(self, stated: Stated) -> str:
+        return f"{self.short.kept} = {rounded(stated.limit, 4)}"
+
+    def value_text(self, loss: float, digits: int = 4) -> str:
+        return "unknown" if np.isnan(loss) else rounded(loss, digits)
+
+    def compared(self, loss: float, limit: float) -> str:
+        return comparison(loss, limit)
+
+    def slider(self, threshold: Threshold) -> tuple[Threshold, ...]:
+        return ()
+
+    def parse_threshold(self, text: str | float) -> Threshold:
+        return Threshold.parse(text)
+
+    def limit(self, threshold: Threshold, base: float) -> float:
+        return threshold.value(base)
+
+    def threshold_at(self, limit: float, base: float) -> float:
+        return limit
+
+    def base(self, original: np.ndarray, weights: np.ndarray | None, norm: Distance) -> float:
+        return float(sum(norm.size(part) for part in original))
+
+    def losses(
+        self, actual: np.ndarray, expected: np.ndarray, weights: np.ndarray | None, norm: Distance
+    ) -> np.ndarray:
+        return np.array([float(sum(norm.size(part) for part in maps)) for maps in actual - expected])
+
+    def sums(self, maps: np.ndarray, at: Expectation) -> np.ndarray:
+        raise NotImplementedError("the curves of distances have a form of their own")
+
+    def count(self, shape: tuple[int, ...], *, moves: bool) -> int:
+        return 0
+
+    def slabs(self, curves: "Inconsistency", taus: np.ndarray, limit: float, error: np.ndarray) -> Slabs:
+        count = len(curves.curve)
+        if not curves.moves:
+            value, doubt = curves.constant[curves.curve], error[curves.curve]
+            reach = np.stack([value - doubt, value + doubt], axis=1)
+            whole, nothing = taus, np.broadcast_to([1.0, 0.0], (count, 2))
+            inner = np.where((reach[:, 1] <= limit)[:, None], whole, nothing)
+            outer = np.where((reach[:, 0] > limit)[:, None], nothing, whole)
+            return Slabs(inner, outer, reach)
+        out, reach = np.zeros((count, 4)), np.zeros((count, 2))
+        curve_kernels.slabs(
+            curves.quadratic, curves.start, curves.breaks, curves.places, curves.jumps,
+            curves.curve, taus, limit, error, curves.rounding, out, reach,
+        )  # fmt: skip
+        return Slabs(out[:, :2], out[:, 2:], reach)
+
+    def values(self, curves: "Inconsistency", curve: np.ndarray, tau: np.ndarray) -> np.ndarray:
+        if not curves.moves:
+            return curves.constant[curve]
+        if len(curves.quadratic):
+            alpha, beta, gamma = np.moveaxis(curves.quadratic[curve], 2, 0)
+            squares = alpha - 2.0 * beta * tau[:, None] + gamma * tau[:, None] ** 2
+            return np.sqrt(np.maximum(squares, 0.0)).sum(axis=1)
+        none = np.zeros((0, 3))
+        values = np.empty(len(tau))
+        for place, (number, at) in enumerate(zip(curve, tau, strict=True)):
+            part = slice(curves.breaks[number], curves.breaks[number + 1])
+            values[place] = curve_kernels.curve_value(
+                none, curves.start[number], curves.places[part], curves.jumps[part], at, curves.rounding
+            )[0]
+        return values
+
+    def slack(self, curves: "Inconsistency", curve: int, taus: np.ndarray, error: float) -> float:
+        return error
+
+    def enclose(self, maps: "Intervals", expected: Ends, weights: Ends | None, norm: Distance) -> np.ndarray:
+        boxes, classes = maps.centre.shape[:2]
+        centre, radius = (part.reshape(boxes, classes, -1) for part in (maps.centre, maps.radius))
+        sums = np.empty((boxes, classes, 2))
+        map_distances(centre, radius, *expected, gamma(2), norm.value, sums)
+        if norm is Distance.L2:
+            # An overflown sum of squares gives no lower bound.
+            sums[:, :, 0] = np.where(np.isfinite(sums[:, :, 0]), sums[:, :, 0], 0.0)
+            sums = np.sqrt(sums)
+        lower, upper = sums.sum(axis=1).T
+        terms, tiny = classes + centre.shape[2] + 8, classes * LEAST_ROOT
+        least, most = np.maximum(lower * down(terms) - tiny, 0.0), upper * up(terms) + tiny
+        # After an overflow, nothing is known.
+        return np.stack([np.where(np.isfinite(least), least, 0.0), np.where(np.isnan(most), np.inf, most)], axis=1)
+
+
+DISTANCE = Inconsistent()

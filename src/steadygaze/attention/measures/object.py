@@ -1,0 +1,184 @@
+"""On the object: at least a share τ of the maps' mass, Σ|map|, lies on the mask."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from ...errors import OptionError
+from ...threshold import Threshold
+from ...tolerances import LEAST, down, gamma, up
+from ...words import ALL_DIGITS, rounded, rounded_down, rounded_up
+from ..distances import Distance
+from . import NO_ATTENTION, Ends, Expectation, Measure, Slabs
+from .enclosing_kernels import mass_ends
+from .lines import slabs_between
+from .wording import TOO_LARGE, Clauses, Stated
+
+if TYPE_CHECKING:
+    from ..filters import Intervals
+    from ..inconsistency import Inconsistency
+
+MOVED = 1e-10
+"""A bound of the error of a moved weight: a few roundings of numbers up to the width of an image of 10⁴ pixels."""
+
+
+STOOD = 1e-12
+"""The same where the moved weights leave the mass as it is: only whole pixels moved, or nothing did."""
+
+
+@dataclass(frozen=True)
+class OnObject(Measure):
+    """The loss is the share of the mass outside the mask. τ is absolute, or relative to the unperturbed image's share.
+
+    A map that is zero everywhere has no attention.
+    """
+
+    name: ClassVar[str] = "object"
+    option: ClassVar[str | None] = "tau"
+    default: ClassVar[str] = "90%"
+    needs_mask: ClassVar[bool] = True
+    classes: ClassVar[str] = "predicted"
+    uses_expected: ClassVar[bool] = False
+    is_quasiconvex: ClassVar[bool] = True
+    norm: ClassVar[Distance | None] = Distance.L1
+    marks: ClassVar[tuple[str, ...]] = ("0.5", "50%", "75%", "90%")
+    symbol: ClassVar[str] = "τ"
+    noun: ClassVar[str] = "mass on the object"
+    asks: ClassVar[str] = "is the mass on the object?"
+    loss_noun: ClassVar[str] = "off the object"
+    threshold_axis: ClassVar[str] = "required share τ of the mass on the object"
+    page_form: ClassVar[str] = "percent"
+    page_script: ClassVar[str] = """const SgMeasure = {
+  loss(actual, expected, weights) {
+    let outside = 0, total = 0;
+    for (const map of actual) {
+      for (let i = 0; i < map.length; i++) {
+        const mass = Math.abs(map[i]);
+        total += mass;
+        outside += mass * (1 - weights[i % weights.length]);
+      }
+    }
+    return total === 0 ? SG_NO_ATTENTION : outside / total;
+  },
+};"""
+
+    def clauses(self, stated: Stated) -> Clauses:
+        share, mass = 100.0 * (1.0 - stated.limit), stated.of_maps("mass")
+        # Rounded so that each sentence stays true; a share that people chose has few digits.
+        least, most = rounded_down(_exact(share)), rounded_up(_exact(share))
+        kept = f"at least {least} % of {mass} stays on the object"
+        return Clauses(kept, f"less than {most} % of {mass} is on the object")
+
+    def left_text(self, stated: Stated, before: float | None, after: float) -> str:
+        mass = stated.of_maps("mass")
+        if after > TOO_LARGE:
+            return f"{mass} is zero there"
+        was = "" if before is None else f"; without perturbation, {self.value_text(before)} is"
+        # With enough digits to differ from the threshold.
+        limit = self.number(1.0 - stated.limit, ALL_DIGITS)
+        left = next((text for d in (4, 6, 8) if (text := self.value_text(after, d)) != limit), f"just below {limit}")
+        return f"{left} of {mass} is on the object there{was}"
+
+    def number(self, value: float, digits: int = 4) -> str:
+        return f"{rounded(_exact(100.0 * value), digits)} %"
+
+    def threshold_words(self, stated: Stated, digits: int = ALL_DIGITS) -> str:
+        if not stated.is_relative:
+            return f"{self.number(1.0 - stated.limit, digits)} of the mass"
+        share, before = self.number(1.0 - stated.limit), self.number(stated.base)
+        return f"{share} of the mass ({stated.percent} of the unperturbed image's {before})"
+
+    def parse_threshold(self, text: str | float) -> Threshold:
+        words = str(text).strip()
+        try:
+            number = float(words.removesuffix("%"))
+        except ValueError:
+            number = float("nan")
+        is_relative = words.endswith("%")
+        number = number / 100.0 if is_relative else number
+        if not 0.0 < number <= 1.0:
+            raise OptionError(
+                f"tau {words!r} is not a threshold; expected a share of the mass above 0 and up to 1 such as 0.5, or "
+                "of the unperturbed image's share such as 90%"
+            )
+        return Threshold(number, is_relative, self.direction)
+
+    def base(self, original: np.ndarray, weights: np.ndarray | None, norm: Distance) -> float:
+        return 1.0 - float(self.losses(original[None], original[None], weights, norm)[0])
+
+    def losses(
+        self, actual: np.ndarray, expected: np.ndarray, weights: np.ndarray | None, norm: Distance
+    ) -> np.ndarray:
+        assert weights is not None
+        mass = np.abs(actual).sum(axis=(1, 2))
+        outside, total = (mass * (1.0 - weights)).sum(axis=(1, 2)), mass.sum(axis=(1, 2))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(total == 0.0, NO_ATTENTION, outside / total)
+
+    def strayed(self, actual: np.ndarray, expected: np.ndarray, weights: np.ndarray | None) -> np.ndarray | None:
+        """The fewest pixels off the object that hold half of what such pixels gained, as shares of all mass."""
+        assert weights is not None
+        ours, theirs = (np.abs(maps).sum(axis=(0, 1)) for maps in (actual, expected))
+        gained = ours / (ours.sum() or 1.0) - theirs / (theirs.sum() or 1.0)
+        gained = np.where(weights < 0.5, np.maximum(gained, 0.0), 0.0)
+        order = np.argsort(-gained, axis=None, kind="stable")
+        before = np.cumsum(gained.ravel()[order]) - gained.ravel()[order]
+        found = np.zeros(gained.size, dtype=bool)
+        found[order[(before < 0.5 * gained.sum()) & (gained.ravel()[order] > 0.0)]] = True
+        return found.reshape(gained.shape)
+
+    def sums(self, maps: np.ndarray, at: Expectation) -> np.ndarray:
+        """The mass outside the mask at τ = 0, its change per unit of τ, and all mass."""
+        assert at.weights is not None
+        mass = np.abs(maps).sum(axis=(1, 2)).reshape(len(maps), -1)
+        columns = [1.0 - at.weights.ravel(), np.ones(mass.shape[1])]
+        columns.insert(1, np.zeros(mass.shape[1]) if at.weight_slope is None else -at.weight_slope.ravel())
+        return mass @ np.stack(columns, axis=1)
+
+    def count(self, shape: tuple[int, ...], *, moves: bool) -> int:
+        return 3
+
+    def slabs(self, curves: "Inconsistency", taus: np.ndarray, limit: float, error: np.ndarray) -> Slabs:
+        outside, change, mass = curves.sums[curves.curve].T
+        error = error[curves.curve]
+        rounding = gamma(curves.terms + 16)
+        # Between the real masses and the computed ones lie the error of the maps, and rounding.
+        least = mass * (1.0 - rounding) - error * (1.0 + rounding)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slack = np.where(least > 0.0, 2.0 * error / least * (1.0 + 1e-9) + 8.0 * rounding, np.inf)
+            slack = slack + np.where(change != 0.0, MOVED, STOOD)
+            loss = (outside[:, None] + taus * change[:, None]) / mass[:, None]
+        is_zero = (mass == 0.0) & (error == 0.0)
+        loss, slack = np.where(is_zero[:, None], NO_ATTENTION, loss), np.where(is_zero, 0.0, slack)
+        return slabs_between(loss - slack[:, None], loss + slack[:, None], taus, limit)
+
+    def values(self, curves: "Inconsistency", curve: np.ndarray, tau: np.ndarray) -> np.ndarray:
+        outside, change, mass = curves.sums[curve].T
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(mass == 0.0, NO_ATTENTION, (outside + tau * change) / mass)
+
+    def enclose(self, maps: "Intervals", expected: Ends, weights: Ends | None, norm: Distance) -> np.ndarray:
+        assert weights is not None
+        boxes, pixels = len(maps.centre), weights[0].shape[1]
+        centre, radius = (part.reshape(boxes, -1, pixels) for part in (maps.centre, maps.radius))
+        found = np.empty((boxes, 6))
+        mass_ends(centre, radius, *weights, gamma(2), found)
+        terms = centre.shape[1] * pixels + 8
+        least, most = found[:, ::2] * down(terms) - LEAST, found[:, 1::2] * up(terms)
+        is_unknown = ~np.isfinite(most).all(axis=1)
+        least = np.maximum(least, 0.0)
+        most = np.where(most > 0.0, most + LEAST, 0.0)
+        (out_least, on_least, all_least), (out_most, on_most, all_most) = least.T, most.T
+        with np.errstate(divide="ignore", invalid="ignore"):
+            low = np.where(out_least > 0.0, out_least / (out_least + on_most) * down(4), 0.0)
+            high = np.minimum(out_most / (out_most + on_least) * up(4), 1.0)
+        # The map may be zero everywhere, or surely is.
+        high = np.where(all_least > 0.0, high, NO_ATTENTION)
+        low = np.where(all_most == 0.0, NO_ATTENTION, low)
+        return np.stack([np.where(is_unknown, 0.0, low), np.where(is_unknown, NO_ATTENTION, high)], axis=1)
+
+
+def _exact(percent: float) -> float:
+    """A percentage without the rounding errors of its computation."""
+    return round(percent, 10)

@@ -1,0 +1,224 @@
+"""Top k: of the k strongest pixels of the expected maps, at least a share are among the k strongest of the maps."""
+
+from dataclasses import dataclass
+from math import ceil
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from ...errors import OptionError
+from ...threshold import Threshold
+from ...tolerances import UNIT, gamma
+from ..distances import Distance
+from . import NO_ATTENTION, Ends, Expectation, Measure, Slabs
+from .expected_tops import BITS, ExpectedTops, Strongest, packed, ranked
+from .pointing import absolute_ends
+from .rank_kernels import overlaps, segment_slabs
+from .wording import Clauses, Stated
+
+if TYPE_CHECKING:
+    from ..filters import Intervals
+    from ..inconsistency import Inconsistency
+
+GAPS = 4
+"""How many pixels around rank k may be too close to tell before nothing is known."""
+
+
+@dataclass(frozen=True)
+class TopK(Measure):
+    """The loss is 1 − |top_k(E) ∩ top_k(G)| / k. The strength of a pixel sums over channels and chosen classes.
+
+    Of equally strong pixels the first counts, row by row. A map that is zero everywhere has no strongest pixels.
+    """
+
+    name: ClassVar[str] = "topk"
+    option: ClassVar[str | None] = "top"
+    default: ClassVar[str] = "50:0.8"
+    norm: ClassVar[Distance | None] = Distance.L1
+    marks: ClassVar[tuple[str, ...]] = ("0.5", "0.7", "0.8", "0.9")
+    symbol: ClassVar[str] = "share"
+    noun: ClassVar[str] = "pixels kept"
+    asks: ClassVar[str] = "the same strongest pixels?"
+    loss_noun: ClassVar[str] = "pixels lost"
+    threshold_axis: ClassVar[str] = "required share of the strongest pixels"
+    page_form: ClassVar[str] = "count"
+    page_script: ClassVar[str] = """const SgMeasure = {
+  loss(actual, expected, weights, { shape, k }) {
+    const n = shape[1] * shape[2];
+    const strongest = (maps) => {
+      const sums = new Float64Array(n);
+      for (const map of maps) for (let i = 0; i < map.length; i++) sums[i % n] += Math.abs(map[i]);
+      const order = Array.from(sums.keys()).sort((a, b) => sums[b] - sums[a] || a - b);
+      return { first: new Set(order.slice(0, k)), largest: sums[order[0]] };
+    };
+    const ours = strongest(actual), theirs = strongest(expected);
+    if (ours.largest === 0) return SG_NO_ATTENTION;
+    return 1 - [...ours.first].filter((i) => theirs.first.has(i)).length / k;
+  },
+};"""
+
+    k: int = 50
+
+    def count_at(self, loss: float) -> int:
+        """The least number of shared pixels with a loss of at most the given one."""
+        return ceil((1.0 - loss) * self.k - 1e-6)
+
+    def clauses(self, stated: Stated) -> Clauses:
+        count = self.count_at(stated.limit)
+        expected = f"of the {self.k} pixels that should be the strongest in its attention maps"
+        if self.k == 1:
+            return Clauses("the strongest pixel of its attention maps stays the same", "another pixel is the strongest")
+        return Clauses(f"{expected}, at least {count} are", f"{expected}, fewer than {count} are")
+
+    def number(self, value: float, digits: int = 4) -> str:
+        return f"{self.count_at(1.0 - value)} of {self.k} pixels"
+
+    @property
+    def short(self) -> Clauses:
+        return Clauses("enough pixels stay", "too few stay")
+
+    def stated_text(self, stated: Stated, digits: int = 4) -> str:
+        return f"at least {self.count_at(stated.limit)} of the {self.k} strongest pixels"
+
+    def kept_row(self, stated: Stated) -> str:
+        return f"{self.number(1.0 - stated.limit)} stay"
+
+    def reached_text(self, value: float) -> str:
+        return self.number(value)
+
+    def left_text(self, stated: Stated, before: float | None, after: float) -> str:
+        return f"{self.value_text(after)} are still among the strongest there"
+
+    def compared(self, loss: float, limit: float) -> str:
+        found = super().compared(loss, limit)
+        return found.replace(f" {self.symbol} = ", " ").replace(f" of {self.k} pixels", "", 1)
+
+    def slider(self, threshold: Threshold) -> tuple[Threshold, ...]:
+        steps = range(self.k, 0, -max(1, self.k // 100))
+        return tuple(Threshold(float(f"{count / self.k:.12g}"), False, self.direction) for count in steps)
+
+    def with_threshold(self, text: str | float) -> tuple[Measure, Threshold]:
+        words = str(text).strip()
+        count, colon, share = words.partition(":")
+        if not colon:
+            return self, self.parse_threshold(text)
+        if not count.strip().isdecimal() or int(count) < 1:
+            raise OptionError(f"top {words!r} is not a threshold; expected pixels and a share such as 50:0.8")
+        return TopK(int(count)), self.parse_threshold(share)
+
+    def check_pixels(self, count: int) -> None:
+        if self.k > count:
+            raise OptionError(f"top asks for the {self.k} strongest pixels, but the image has {count}; give fewer")
+
+    def threshold_text(self, threshold: Threshold) -> str | None:
+        return f"{self.k}:{threshold}"
+
+    def limit(self, threshold: Threshold, base: float) -> float:
+        # Half a pixel more: the count decides, not the rounding of its share.
+        return 1.0 - (ceil(threshold.number * self.k - 1e-9) - 0.5) / self.k
+
+    def losses(
+        self, actual: np.ndarray, expected: np.ndarray, weights: np.ndarray | None, norm: Distance
+    ) -> np.ndarray:
+        ours, theirs = (np.abs(maps).sum(axis=(1, 2)).reshape(len(maps), -1) for maps in (actual, expected))
+        found = np.broadcast_to(self._tops(theirs), ours.shape)
+        loss = 1.0 - (self._tops(ours) & found).sum(axis=1) / self.k
+        loss = np.where(ours.any(axis=1), loss, NO_ATTENTION)
+        return np.where(np.isnan(ours).any(axis=1), np.nan, loss)
+
+    def strayed(self, actual: np.ndarray, expected: np.ndarray, weights: np.ndarray | None) -> np.ndarray | None:
+        """The pixels among the k strongest that should not be."""
+        ours, theirs = (np.abs(maps).sum(axis=(0, 1)).reshape(1, -1) for maps in (actual, expected))
+        return (self._tops(ours) & ~self._tops(theirs)).reshape(actual.shape[2:])
+
+    def _tops(self, strengths: np.ndarray) -> np.ndarray:
+        """Whether each pixel (B, n) is among the k strongest; the first of equal ones is."""
+        order = np.argsort(-strengths, axis=1, kind="stable")
+        found = np.zeros(strengths.shape, dtype=bool)
+        np.put_along_axis(found, order[:, : self.k], True, axis=1)
+        return found
+
+    def sums(self, maps: np.ndarray, at: Expectation) -> np.ndarray:
+        """The largest strength, how clearly the pixels around rank k are separated, and the k strongest, packed."""
+        strengths = np.abs(maps).sum(axis=(1, 2)).reshape(len(maps), -1)
+        ranked = -np.sort(-strengths, axis=1)
+        beyond = ranked[:, self.k] if self.k < ranked.shape[1] else np.full(len(maps), -np.inf)
+        gaps = [ranked[:, self.k - 1 - m] - beyond if m < self.k else np.full(len(maps), np.inf) for m in range(GAPS)]
+        gaps = [np.where(np.isinf(gap), np.finfo(np.float64).max, gap) for gap in gaps]
+        return np.column_stack([ranked[:, 0], *gaps, packed(self._tops(strengths)).astype(np.float64)])
+
+    def count(self, shape: tuple[int, ...], *, moves: bool) -> int:
+        return 1 + GAPS + -(-shape[1] * shape[2] // BITS)
+
+    def cell_facts(self, at: Expectation) -> ExpectedTops:
+        return ExpectedTops(at, self.k)
+
+    def slabs(self, curves: "Inconsistency", taus: np.ndarray, limit: float, error: np.ndarray) -> Slabs:
+        cell, unknown = curves.curve_cell[curves.curve], np.array([1.0, 0.0, 0.0, 0.0, 0.0, NO_ATTENTION])
+        found = np.tile(unknown, (len(taus), 1))
+        found[:, 2:4] = taus
+        for number in np.unique(cell).tolist():
+            levels = curves.facts[number].levels(error)[curves.curve]
+            for level in np.unique(levels[(cell == number) & (levels >= 0)]).tolist():
+                own = np.flatnonzero((cell == number) & (levels == level))
+                found[own] = self._slabs(curves, curves.facts[number].at(level), own, taus[own], limit, error)
+        return Slabs(found[:, :2], found[:, 2:4], found[:, 4:])
+
+    def _slabs(
+        self,
+        curves: "Inconsistency",
+        expected: Strongest,
+        own: np.ndarray,
+        taus: np.ndarray,
+        limit: float,
+        error: np.ndarray,
+    ) -> np.ndarray:
+        """Inner and outer slab, and reach (N, 6), of the regions `own` (N,) with ranges of τ (N, 2)."""
+        numbers, place = np.unique(curves.curve[own], return_inverse=True)
+        sums, error = curves.sums[numbers], error[numbers]
+        # How many of the k strongest pixels are not certain, −1 for unknown.
+        with np.errstate(invalid="ignore"):
+            is_clear = sums[:, 1 : 1 + GAPS] > (2.0 * error + self._rounding(curves, sums))[:, None]
+        unsure = np.where(is_clear.any(axis=1) & (sums[:, 0] > error), np.argmax(is_clear, axis=1), -1)
+        out = np.zeros((len(own), 6))
+        segment_slabs(
+            np.ascontiguousarray(sums[:, 1 + GAPS :].astype(np.uint64)), unsure, place, np.ascontiguousarray(taus),
+            expected.ends, expected.sure, expected.likely, self.k, limit, out,
+        )  # fmt: skip
+        is_zero = ((sums[:, 0] == 0.0) & (error == 0.0))[place]
+        out[is_zero] = [1.0, 0.0, 1.0, 0.0, NO_ATTENTION, NO_ATTENTION]
+        return out
+
+    def _rounding(self, curves: "Inconsistency", sums: np.ndarray) -> np.ndarray:
+        """The rounding of two strengths and their difference, (Q,)."""
+        return 4.0 * gamma(curves.terms + 8) * sums[:, 0] + UNIT * sums[:, 0]
+
+    def values(self, curves: "Inconsistency", curve: np.ndarray, tau: np.ndarray) -> np.ndarray:
+        found = np.zeros(len(tau))
+        cell = curves.curve_cell[curve]
+        for number in np.unique(cell).tolist():
+            facts, own = curves.facts[number].at(0), np.flatnonzero(cell == number)
+            segment = np.searchsorted(facts.ends, tau[own], side="right") - 1
+            bits = np.ascontiguousarray(curves.sums[curve[own], 1 + GAPS :].astype(np.uint64))
+            counts = np.zeros((len(own), 2), dtype=np.int64)
+            overlaps(bits, facts.sure[segment], facts.likely[segment], counts)
+            found[own] = 1.0 - counts.mean(axis=1) / self.k
+        return np.where(curves.sums[curve, 0] == 0.0, NO_ATTENTION, found)
+
+    def enclose(self, maps: "Intervals", expected: Ends, weights: Ends | None, norm: Distance) -> np.ndarray:
+        pixels = maps.centre[0, 0, 0].size
+        ours = [part.sum(axis=1) for part in absolute_ends(maps, pixels)]
+        low, high = (end.reshape(len(end), -1, pixels) for end in expected)
+        least = np.where((low < 0.0) & (high > 0.0), 0.0, np.minimum(np.abs(low), np.abs(high)))
+        theirs = [part.sum(axis=1) for part in (least, np.maximum(np.abs(low), np.abs(high)))]
+        slack = gamma(low.shape[1] + 8)
+        (in_ours, may_ours), (in_theirs, may_theirs) = (
+            ranked(ends[0] * (1.0 - slack), ends[1] * (1.0 + slack), self.k) for ends in (ours, theirs)
+        )
+        least_common = (in_ours & in_theirs).sum(axis=1)
+        most_common = np.minimum((may_ours & may_theirs).sum(axis=1), self.k)
+        bounds = np.stack([1.0 - most_common / self.k, 1.0 - least_common / self.k], axis=1)
+        bounds[:, 1] = np.where(ours[0].max(axis=1) > 0.0, bounds[:, 1], NO_ATTENTION)
+        is_known = np.isfinite(ours[1]).all(axis=1) & np.isfinite(theirs[1]).all(axis=1)
+        bounds = np.where(is_known[:, None], bounds, [0.0, NO_ATTENTION])
+        return np.where((ours[1].max(axis=1) == 0.0)[:, None], NO_ATTENTION, bounds)

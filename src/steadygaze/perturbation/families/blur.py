@@ -1,0 +1,45 @@
+"""Blur: x + theta (K∗x − x), where K is a Gaussian. Keeps the expected attention map."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..base import FloatArray, Ramp
+from ..correlation import blurred, check_sigma
+
+
+@dataclass(frozen=True, kw_only=True)
+class Blur(Ramp):
+    """Mix the image with its Gaussian blur, for theta in 0..1; at theta = 1 only the blur is left.
+
+    sigma: the width of the Gaussian in pixels; it is cut at four sigma. Edge pixels are repeated beyond the image.
+
+    >>> Blur(sigma=1.5).spec, Blur(sigma=2, range=(0, 0.5)).name
+    ('blur:sigma=1.5', 'blur of 2 px')
+    """
+
+    keyword: ClassVar[str] = "blur"
+    example: ClassVar[str] = "blur:sigma=1.5"
+
+    sigma: float
+
+    @property
+    def name(self) -> str:
+        return f"blur of {self.sigma:g} px"
+
+    @property
+    def reads_image(self) -> bool:
+        return True
+
+    @property
+    def widest_range(self) -> tuple[float, float]:
+        return 0.0, 1.0
+
+    @property
+    def why_no_wider(self) -> str:
+        return "theta is the share of the blurred image"
+
+    def check_fields(self) -> None:
+        check_sigma(self, self.sigma)
+
+    def slope(self, image: FloatArray) -> FloatArray:
+        return blurred(image, self.sigma) - image

@@ -1,0 +1,42 @@
+"""Direction: x + theta d, where d comes from a file. Keeps the expected attention map."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..base import FloatArray, Ramp
+from ..fields import Numbers
+
+
+@dataclass(frozen=True, kw_only=True)
+class Direction(Ramp):
+    """Add theta times an array, by default for theta in 0..1.
+
+    file: an NPY array (H, W) or (C, H, W).
+
+    >>> import numpy as np
+    >>> Direction(file=np.eye(2), range=(-3, 3)).name
+    'direction array'
+    """
+
+    keyword: ClassVar[str] = "direction"
+    example: ClassVar[str] = 'direction:file="D.npy":-1..1'
+
+    file: Numbers
+
+    @property
+    def name(self) -> str:
+        return f"direction {self.file.short}"
+
+    @property
+    def widest_range(self) -> tuple[float, float]:
+        return -1000.0, 1000.0
+
+    @property
+    def why_no_wider(self) -> str:
+        return "larger multiples leave too few digits; scale the file instead"
+
+    def check(self, shape: tuple[int, int, int]) -> None:
+        self.check_size("file", self.file.short, self.file.values.shape, shape)
+
+    def slope(self, image: FloatArray) -> FloatArray:
+        return self.file.values

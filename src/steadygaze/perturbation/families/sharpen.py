@@ -1,0 +1,45 @@
+"""Sharpening: x + theta (x − K∗x), where K is a Gaussian. Keeps the expected attention map."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..base import FloatArray, Ramp
+from ..correlation import blurred, check_sigma
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sharpen(Ramp):
+    """Add theta times the difference from the Gaussian blur (an unsharp mask), by default for theta in 0..1.
+
+    sigma: the width of the Gaussian in pixels, as for blur. Edge pixels are repeated beyond the image.
+
+    >>> Sharpen(sigma=1).spec, Sharpen(sigma=1, range=(0, 3)).spec
+    ('sharpen:sigma=1', 'sharpen:sigma=1:0..3')
+    """
+
+    keyword: ClassVar[str] = "sharpen"
+    example: ClassVar[str] = "sharpen:sigma=1"
+
+    sigma: float
+
+    @property
+    def name(self) -> str:
+        return f"sharpening of {self.sigma:g} px"
+
+    @property
+    def reads_image(self) -> bool:
+        return True
+
+    @property
+    def widest_range(self) -> tuple[float, float]:
+        return 0.0, 10.0
+
+    @property
+    def why_no_wider(self) -> str:
+        return "theta is the strength, and blur is what a negative one would do"
+
+    def check_fields(self) -> None:
+        check_sigma(self, self.sigma)
+
+    def slope(self, image: FloatArray) -> FloatArray:
+        return image - blurred(image, self.sigma)
