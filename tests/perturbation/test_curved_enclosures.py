@@ -13,7 +13,11 @@ GREY = np.clip(np.random.default_rng(5).random((1, 12, 11)) * 2 - 0.6, 0.0, 1.0)
 COLOUR = np.random.default_rng(6).random((3, 6, 7))
 ROUNDING = 1e-12  # of a sampled image and of a sampled form
 MOVEMENTS = ["rotate:-60..60", "scale:0.5..1.5", "shear:-0.5..0.5", "shear:axis=y:-0.5..0.5", "translate:dx=2:-2..2"]
-LIGHTS = ["brightness:-0.3..0.3", "hue:-60..60", "patch:x=1,y=1,w=2,h=2"]
+LIGHTS = [
+    "brightness:-0.3..0.3", "hue:-60..60", "patch:x=1,y=1,w=2,h=2", "contrast:-1..1", "contrast:pivot=mean:-1..1",
+    "haze:colour=0.25", "saturation", "field:kind=radial,mode=times:-1..1", "blur:sigma=0.7", "shadow:side=left",
+    "occlude:x=1,y=1,w=2,h=2",
+]  # fmt: skip
 
 
 def excess(perturbed: Perturbed, low: np.ndarray, high: np.ndarray, count: int, seed: int = 0) -> float:
@@ -36,7 +40,8 @@ def excess(perturbed: Perturbed, low: np.ndarray, high: np.ndarray, count: int, 
 @pytest.mark.parametrize(
     "specs",
     [["rotate:-60..60"], ["scale:0.5..1.5"], ["shear"], ["rotate:border=edge"], ["rotate", "scale"],
-     ["translate:dx=2:-2..2", "translate:dy=2:-2..2"], ["rotate", "translate:dx=2", "brightness"]],
+     ["translate:dx=2:-2..2", "translate:dy=2:-2..2"], ["rotate", "translate:dx=2", "brightness"],
+     ["rotate", "contrast:pivot=mean:-1..1"], ["scale", "blur:sigma=1.5", "haze"], ["translate:dx=2", "contrast"]],
 )  # fmt: skip
 def test_hundred_thousand_samples_stay_inside(specs: list[str]) -> None:
     perturbed = compose([parse_spec(spec) for spec in specs], GREY)
@@ -58,7 +63,7 @@ def test_any_combination_is_enclosed(movements: list[str], lights: list[str], se
     generator = np.random.default_rng(seed)
     image = generator.integers(0, 3, (3, *generator.integers(1, 6, 2))) / 2.0
     if min(image.shape[1:]) < 3:
-        lights = [spec for spec in lights if not spec.startswith("patch")] or LIGHTS[:1]
+        lights = [spec for spec in lights if not spec.startswith(("patch", "occlude"))] or LIGHTS[:1]
     if image.shape[2] < 2:
         movements = [spec for spec in movements if not spec.startswith("translate")]
     perturbed = compose([parse_spec(spec) for spec in movements + lights], image)

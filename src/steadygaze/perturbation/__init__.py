@@ -5,7 +5,7 @@ The package also exports the class of any new file in `families`.
 
 from .base import Perturbation, Ramp
 from .compose import Domain, KnotCell, Perturbed, compose
-from .families import find_families, parse_spec
+from .families import find_families, parse_spec, parse_specs
 from .families.blend import Blend
 from .families.blur import Blur
 from .families.brightness import Brightness
@@ -26,6 +26,7 @@ from .families.scale import Scale
 from .families.shadow import Shadow
 from .families.sharpen import Sharpen
 from .families.shear import Shear
+from .families.shift import Shift
 from .families.translate import Translate
 from .fields import file_digests, without_names
 
@@ -55,11 +56,13 @@ __all__ = [
     "Shadow",
     "Sharpen",
     "Shear",
+    "Shift",
     "Translate",
     "compose",
     "file_digests",
     "find_families",
     "parse_spec",
+    "parse_specs",
     "without_names",
 ]
 

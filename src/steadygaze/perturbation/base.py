@@ -231,7 +231,7 @@ class Ramp(Perturbation):
 
 
 @cache
-def field_kinds(family: type[Perturbation]) -> dict[str, type]:
+def field_kinds(family: type) -> dict[str, type]:
     """Return the fields of a family that a spec may set, in order, each with its kind; None is left out.
 
     >>> from steadygaze.perturbation import Translate

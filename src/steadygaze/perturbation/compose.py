@@ -121,7 +121,11 @@ class Perturbed:
         curved = [one.spec for one in self.perturbations if one.is_curved]
         if curved:
             return f"{', '.join(curved)} {'is' if len(curved) == 1 else 'are'} curved"
-        return f"{', '.join(one.spec for one in self.perturbations)}: a movement times another change is curved"
+        moving = [one.spec for one in self.perturbations if one.moves]
+        if len(moving) > 1:
+            return f"{' and '.join(moving)} at once are curved"
+        reading = ", ".join(one.spec for one in self.perturbations if one.reads_image)
+        return f"{moving[0]} with {reading}, which depends on the pixels, is curved"
 
     def box(self, low: FloatArray, high: FloatArray) -> Box:
         """The boxes from low to high (B, d) in t, as thetas."""
