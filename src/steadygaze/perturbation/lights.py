@@ -38,6 +38,11 @@ class CurvedLight(Perturbation):
     def factors(self, axis: int, box: Box) -> tuple[Form, ...]:
         """Enclose the F factors on boxes, where theta is the parameter number `axis`."""
 
+    @property
+    @abstractmethod
+    def script(self) -> str:
+        """The factors at one theta t as a function of JavaScript, for a report's page: (t) => […]."""
+
     def change(self, image: FloatArray, low: float, high: float) -> tuple[FloatArray, FloatArray]:
         """Refuse: there are no offset and slope."""
         raise InternalError(f"{self.keyword} is curved: no affine form holds")
