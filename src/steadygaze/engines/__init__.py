@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..budget import Budget
 from ..errors import OptionError, StoreError
 from ..labels import Property
-from .contract import AUTO, MAP, REFINE, WHY, Engine, ProgressReport, RunOptions
+from .contract import AUTO, MAP, REFINE, WHY, Engine, ProgressReport, RunOptions, products_on_one_thread
 
 if TYPE_CHECKING:
     from ..question import Question
@@ -138,9 +138,10 @@ class RunPlan:
 
         from ..results.sample_check import confirmed  # noqa: PLC0415 (likewise)
 
-        with budget.clock.phase("check model"):
-            _ = question.agreement  # refuses a model file that computes something else
-        plan = self.settle(question, budget)
+        with products_on_one_thread():
+            with budget.clock.phase("check model"):
+                _ = question.agreement  # refuses a model file that computes something else
+            plan = self.settle(question, budget)
         # NaN and infinity decide nothing.
         with budget.running(), np.errstate(over="ignore", invalid="ignore"):
             with budget.clock.phase("prepare"):

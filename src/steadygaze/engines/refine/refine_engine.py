@@ -27,6 +27,7 @@ from .self_check import check_refined
 
 RUN_OF_REGIONS, RUN_OF_BYTES = 20_000, 2.0**24  # expected regions per exact run, and memory of their patterns
 EXACT_MEMORY = 0.6  # of the memory limit, after which no more boxes are subdivided
+QUICK_PASSES, QUICK_BOXES = 60, 128  # of a first search for a verdict; boxes bounded before a thorough one follows
 EXACT_SEARCH_SHARE = 0.25  # of the usual work of the search for violations, if everything is decided in the end
 
 
@@ -115,6 +116,7 @@ class _Run:
         self.subdivided: list[Boxes] = []
         self.pending: list[tuple[Boxes, np.ndarray]] = []
         self.points = np.zeros((0, self.dimension))
+        self.has_searched = False
 
     def result(self, resume: RefineTiling | None) -> Result:
         """Search for violations, plan, decide boxes, check the result."""
@@ -125,7 +127,7 @@ class _Run:
         self.left, self.open = float(start.volumes.sum()), len(start)
         clock = self.budget.clock
         if self.goal == "verdict":
-            self._falsify(WORK)
+            self._falsify(QUICK_PASSES * sum(step.work for steps in self.bounder.segments for step in steps))
         if self._is_done():
             self.rest.append(start)
         else:
@@ -133,10 +135,13 @@ class _Run:
                 plan = make_plan(self.bounder, self.question, self.problem.compound, self.budget)
             if self.goal == "map" and plan.search_work > 0.0:
                 self._falsify(plan.search_work * (EXACT_SEARCH_SHARE if self.until == "exact" else 1.0))
-            decide = self._put_aside if plan.is_all_exact else self._bound_all
             with clock.phase("bounds"):
-                decide(start, plan)
+                if plan.is_all_exact:
+                    self._put_aside(start, plan)
+                else:
+                    self._bound_all(start, plan)
             if self.pending and not self._is_done():
+                self._search_thoroughly()
                 with clock.phase("walk"):
                     self._subdivide()
         with clock.phase("labels"):
@@ -198,6 +203,12 @@ class _Run:
             )  # fmt: skip
             self._keep_violations(found.thetas)
 
+    def _search_thoroughly(self) -> None:
+        """Search once for a violation that would decide a verdict, after bounds had a chance to exclude one."""
+        if self.goal == "verdict" and not self.has_searched:
+            self.has_searched = True
+            self._falsify(WORK)
+
     def _keep_violations(self, thetas: np.ndarray) -> None:
         """Keep thetas (N, d) that violate the property by a plain pass; only those that bounds prove decide it."""
         is_proved = proved_violations(self.problem, self.bounder, self.question, thetas, self.budget)
@@ -209,6 +220,8 @@ class _Run:
         generation = self._split_large(start, plan.largest_box)
         with closing(Frontier(self.bounder.with_room(plan.room), self.question, self.threads, self.budget)) as frontier:
             while len(generation):
+                if self.bounded >= QUICK_BOXES:
+                    self._search_thoroughly()
                 blocks = list(frontier.blocks(self._split_mixed(generation)))
                 halves = [block if self._is_done() else self._bound(frontier, block, plan) for block in blocks]
                 generation = self._joined(halves)
