@@ -17,7 +17,7 @@ from steadygaze.cli.requirement import NAMES, Outcome
 from steadygaze.engines.refine.boxes import Boxes
 from steadygaze.engines.search.search_arrays import pack_search
 from steadygaze.labels import Verdict
-from steadygaze.perturbation import find_families
+from steadygaze.perturbation import Shift, find_families
 
 TARGET = Path(__file__).with_name("cli.md")
 
@@ -231,7 +231,7 @@ def _meaning(parameter: Any) -> str:
 
 
 def _families() -> Iterator[tuple[str, str, str]]:
-    for keyword, family in find_families().items():
+    for keyword, family in sorted({**find_families(), Shift.keyword: Shift}.items()):
         yield keyword, f"`{family.example}`", (inspect.getdoc(family) or "").splitlines()[0]
 
 

@@ -21,7 +21,8 @@ SPECS = (
     'blend:image="other.npy"', "occlude:x=10,y=8,w=8,h=12", 'overlay:image="dirt.png"', "patch:x=10,y=8,w=8,h=12",
     "shadow:side=left,at=0.5,soft=0.3", "field:kind=x:-0.5..0.5", "field:kind=radial,mode=times:-1..1",
     "blur:sigma=1.5", "motion:dx=7,dy=3", "sharpen:sigma=1:0..3", 'kernel:file="edges.npy"',
-    'direction:file="wave.npy":-0.5..0.5', "translate:dx=6:-6..6",
+    'direction:file="wave.npy":-0.5..0.5', "translate:dx=6:-6..6", "rotate:-45..45",
+    "rotate:border=edge:-45..45", "scale:0.5..1.5", "shear:-0.5..0.5", "shear:axis=y:-0.5..0.5", "hue:-180..180",
 )  # fmt: skip
 """One or more specs of every family; `files` makes the files."""
 

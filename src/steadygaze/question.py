@@ -31,7 +31,7 @@ from .network.doubts import count_kinks
 from .network.graph import Graph, lazy_chain
 from .network.model import Agreement, Model, check_agreement
 from .network.replay import coarse_notes
-from .perturbation import Perturbation, Perturbed, compose, parse_spec, without_names
+from .perturbation import Perturbation, Perturbed, compose, parse_specs, without_names
 from .question_facts import DomainFacts, ImageFacts, ModelFacts, QuestionFacts
 from .threshold import Threshold
 from .unperturbed import Unperturbed
@@ -148,7 +148,7 @@ class Question:
             raise ValueError(f"{len(names)} class names and classes {classes} for {model.classes} logits")
         return cls(
             model=model,
-            perturbed=compose([parse_spec(str(spec), files) for spec in content["domain"]["specs"]], pixels),
+            perturbed=compose(parse_specs([str(spec) for spec in content["domain"]["specs"]], files), pixels),
             attention=restored_attention(attention, classes, mask, arrays or {}),
             property=Property(content["property"]),
             threshold=Threshold.restore(stored["delta"]),
@@ -346,7 +346,7 @@ def make_question(
 ) -> Question:
     """Read and check all parts of a question; see `steadygaze.verify` for the arguments."""
     chosen = [perturbations] if isinstance(perturbations, Perturbation | str) else list(perturbations)
-    parsed = [parse_spec(item) if isinstance(item, str) else item for item in chosen]
+    parsed = parse_specs(chosen)
     wanted, steps, explained = Property.parse(property), Filter.parse(filter), Method.parse(explain)
     thresholds = {"delta": delta, "tau": tau, "gamma": gamma, "top": top}
     asked = asked_attention(attention=attention, thresholds=thresholds, dist=dist, mask=mask, classes=classes)

@@ -69,7 +69,18 @@ CASES = [
     (("verify", *MODEL, *IMAGE, "--perturb", "brightness:0.5..0.1"), "inverted"),
     (("verify", *MODEL, *IMAGE, "--perturb", "brightness:0.5..0.5"), "0.5..0.5"),
     (("verify", *MODEL, *IMAGE, "--perturb", "brigthness"), "did you mean 'brightness'?"),
-    (("verify", *MODEL, *IMAGE, "--perturb", "translate:dx=1", "--perturb", "translate:dy=1"), "bilinear"),
+    (("verify", *MODEL, *IMAGE, "--perturb", "rotate:-5..5", "--method", "map"), "use --method refine"),
+    (("verify", *MODEL, *IMAGE, "--perturb", "rotate:-5..5", "--method", "gbs"), "use --method refine"),
+    (("verify", *MODEL, *IMAGE, "--perturb", "rotate:-5..5", "--until", "exact"), "a share such as --until 0.001"),
+    (("verify", *MODEL, *IMAGE, "--perturb", "shift:dx=2,dy=2", "--method", "map"), "at once are curved"),
+    (
+        ("verify", *MODEL, *IMAGE, "--perturb", "translate:dx=2", "--perturb", "haze", "--method", "map"),
+        "translate:dx=2 with haze, which depends on the pixels, is curved; use --method refine",
+    ),
+    (("verify", *MODEL, *IMAGE, "--perturb", "scale:-0.5..1.1"), "a factor of zero leaves no image"),
+    (("verify", *MODEL, *IMAGE, "--perturb", "rotate:border=wrap"), "give zero or edge"),
+    (("verify", *MODEL, *IMAGE, "--perturb", "hue"), "only images with red, green and blue have hues"),
+    (("verify", *MODEL, *IMAGE, "--perturb", "shift:dx=0,dy=2"), "dx=0 moves along one axis only"),
     (
         (
             "verify",

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from steadygaze.errors import ImageError, PerturbationError
-from steadygaze.perturbation import Brightness, Contrast, Darkness, Field, Patch, Translate, compose
+from steadygaze.perturbation import Brightness, Darkness, Patch, Translate, compose
 
 SMALL = np.array([[[0.0, 0.25, 0.5], [0.75, 1.0, 0.125]]])
 
@@ -96,11 +96,6 @@ def test_result_is_read_only_and_apart_from_the_image_given():
     ("perturbations", "what"),
     [
         ([], "no perturbation"),
-        ([Translate(dx=1), Contrast()], "bilinear in theta, not piecewise affine; run them separately"),
-        ([Field(kind="x", mode="times"), Translate(dx=1)], "depends on its pixels"),
-        ([Translate(dx=1), Translate(dy=1)], "bilinear in theta, not piecewise affine"),
-        ([Translate(dx=1), Translate(dx=2)], "bilinear in theta, not piecewise affine"),
-        ([Brightness(), Translate(dx=1), Translate(dy=1)], "bilinear"),
         ([Brightness(), Brightness(range=(0, 1))], "brightness is given twice"),
         ([Patch(x=0, y=0, w=2, h=2), Patch(x=0, y=0, w=2, h=2)], "given twice"),
         ([Brightness(), Patch(x=2, y=0, w=2, h=1)], "leave the image"),

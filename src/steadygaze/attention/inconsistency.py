@@ -206,15 +206,9 @@ def expected_at(
     A method that multiplies gradients by the image expects the moved gradients of the unperturbed image, times the
     image at theta.
     """
-    cell, axis = compound.perturbed.cell_of(theta), compound.perturbed.moving_axis
-    has_factor = options.method.factor_baseline is not None
-    at = expectation(compound, cell, original_gradients(compound, options) if has_factor else original, options)
-    maps, weights = at.maps, at.weights
-    if axis is not None and at.slope is not None:
-        tau = theta[axis] - cell.low[axis]
-        maps = maps + tau * at.slope
-        if weights is not None and at.weight_slope is not None:
-            weights = np.clip(weights + tau * at.weight_slope, 0.0, 1.0)
+    perturbed, has_factor = compound.perturbed, options.method.factor_baseline is not None
+    maps = perturbed.expected(original_gradients(compound, options) if has_factor else original, theta)
+    weights = None if options.mask is None else np.clip(perturbed.expected(options.mask.weights, theta), 0.0, 1.0)
     return options.finish(maps, compound.perturbed.image(theta)) if has_factor else maps, weights
 
 

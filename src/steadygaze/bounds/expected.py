@@ -6,7 +6,8 @@ import numpy as np
 
 from ..attention.filters import Intervals
 from ..perturbation import Perturbed
-from ..tolerances import LEAST, gamma
+from ..tolerances import LEAST, UNIT, gamma
+from .forms import Forms
 
 Ends = tuple[np.ndarray, np.ndarray]
 
@@ -23,6 +24,8 @@ class MovedAlong:
         if axis is None:
             least, most = self.original.ends
             return least.reshape(1, count, -1), most.reshape(1, count, -1)
+        if self.perturbed.is_curved:
+            return self._ends_of_curves(low, high)
         domain = self.perturbed.domain
         ends = []
         for corner in (low, high):
@@ -31,6 +34,20 @@ class MovedAlong:
             centre = base + offset + theta * slope
             ends.append((centre - error, centre + error))
         return np.minimum(ends[0][0], ends[1][0]), np.maximum(ends[0][1], ends[1][1])
+
+    def _ends_of_curves(self, low: np.ndarray, high: np.ndarray) -> Ends:
+        """The same where a curved movement takes the arrays along: interpolation mixes them and their errors alike."""
+        centre, radius = self.original.centre, self.original.radius
+        count, size = len(centre), centre[0].size
+        both = np.concatenate([centre, radius]).reshape(-1, *centre.shape[-2:])
+        moved = self.perturbed.enclose_maps(both, low, high)
+        boxes, rows = moved.coefficients.shape[:2]
+        values = Forms(moved.coefficients.reshape(boxes, rows, -1), moved.radius.reshape(boxes, -1))
+        least, most = (part.reshape(boxes, 2 * count, size) for part in values.bounds())
+        around = np.maximum(most[:, count:], 0.0) * (1.0 + 4.0 * UNIT)
+        sizes = np.maximum(np.abs(least), np.abs(most))[:, :count] + around
+        error = around + gamma(2) * sizes + LEAST
+        return least[:, :count] - error, most[:, :count] + error
 
     @cached_property
     def _transports(self) -> list[tuple[np.ndarray, ...]]:

@@ -238,6 +238,10 @@ def pixels(
     With vertices (B, V, d) in the boxes: on their hulls, widened as far as the boxes reach. For deep networks, the
     errors are in the norms, and as small as possible.
     """
+    if perturbed.curve is not None:
+        assert vertices is None  # hulls belong to regions, which a curved image does not have
+        found = perturbed.curve.enclose(perturbed.box(low, high))
+        return _clipped(Forms(found.coefficients, found.radius), is_deep=is_deep)
     domain, piece = perturbed.domain, perturbed.cells[cell]
     d = domain.dimension
     slope, base = piece.slope.reshape(d, -1), (perturbed.x0 + piece.offset).ravel()
@@ -262,6 +266,9 @@ def pixels(
         points = (vertices - middle[:, None]) / half[:, None]
         around = np.maximum(vertices.min(axis=1) - low, high - vertices.max(axis=1))
         corners = Corners(points, around / half * (1.0 + 8.0 * UNIT) + 8.0 * UNIT * (1.0 + np.abs(middle) / half))
-    unclipped = Forms(forms, np.tile(error, (len(low), 1)), corners)
+    return _clipped(Forms(forms, np.tile(error, (len(low), 1)), corners), is_deep=is_deep)
+
+
+def _clipped(unclipped: Forms, *, is_deep: bool) -> Forms:
     clipped = relax_clip(*unclipped.bounds()).of(unclipped)
     return clipped.with_norms() if is_deep else clipped

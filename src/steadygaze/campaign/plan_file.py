@@ -24,7 +24,7 @@ from ..engines.contract import UNTIL, W_DELTA
 from ..errors import OptionError, SteadygazeError
 from ..images import read_image
 from ..network.model import read_model
-from ..perturbation import compose, parse_spec
+from ..perturbation import compose, parse_specs
 from ..question_options import OPTIONS, THRESHOLDS, QuestionOption, fitted_options
 from .stored_campaign import METHODS, Plan, PlannedImage, PlannedModel, Task, digest_of, image_file, make_key
 
@@ -178,7 +178,7 @@ class _Reader:
             except msgspec.ValidationError:
                 self._refuse(f"combinations.{name} is {value!r}; expected a text, or a list of texts")
             for spec in specs:
-                self._checked(f"combinations.{name}", parse_spec, spec)
+                self._checked(f"combinations.{name}", parse_specs, [spec])
             yield name, tuple(specs)
 
     def _images(self) -> Iterator[tuple[str, PlannedImage]]:
@@ -254,7 +254,7 @@ class _Reader:
         """Refuse perturbations that leave the image or cannot be combined, before anything runs."""
         if (image.name, name) not in self.fitting:
             self.fitting.add((image.name, name))
-            self._checked(f"combinations.{name}, {image.name}", compose, [*map(parse_spec, specs)], _pixels(image))
+            self._checked(f"combinations.{name}, {image.name}", compose, parse_specs(specs), _pixels(image))
 
     def _options(self, place: str, run: _Run) -> list[dict[str, Any]]:
         """The settings of a run's problems: one set for every choice of the question's options."""

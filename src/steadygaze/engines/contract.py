@@ -113,6 +113,14 @@ WHY = {
 """Why only some methods have an option."""
 
 
+def refuse_curved(question: "Question", method: str) -> str:
+    """Why a method that needs regions refuses an image that is not piecewise affine in theta."""
+    return (
+        f"--method {method} needs an image that is piecewise affine in theta; {question.perturbed.why_curved}; "
+        "use --method refine"
+    )
+
+
 def changing_maps(question: "Question") -> str:
     """Why an engine that labels whole regions refuses a method whose maps change within them."""
     return (

@@ -5,7 +5,7 @@ The package also exports the class of any new file in `families`.
 
 from .base import Perturbation, Ramp
 from .compose import Domain, KnotCell, Perturbed, compose
-from .families import find_families, parse_spec
+from .families import find_families, parse_spec, parse_specs
 from .families.blend import Blend
 from .families.blur import Blur
 from .families.brightness import Brightness
@@ -14,14 +14,19 @@ from .families.darkness import Darkness
 from .families.direction import Direction
 from .families.field import Field
 from .families.haze import Haze
+from .families.hue import Hue
 from .families.kernel import Kernel
 from .families.motion import Motion
 from .families.occlude import Occlude
 from .families.overlay import Overlay
 from .families.patch import Patch
+from .families.rotate import Rotate
 from .families.saturation import Saturation
+from .families.scale import Scale
 from .families.shadow import Shadow
 from .families.sharpen import Sharpen
+from .families.shear import Shear
+from .families.shift import Shift
 from .families.translate import Translate
 from .fields import file_digests, without_names
 
@@ -35,6 +40,7 @@ __all__ = [
     "Domain",
     "Field",
     "Haze",
+    "Hue",
     "Kernel",
     "KnotCell",
     "Motion",
@@ -44,14 +50,19 @@ __all__ = [
     "Perturbation",
     "Perturbed",
     "Ramp",
+    "Rotate",
     "Saturation",
+    "Scale",
     "Shadow",
     "Sharpen",
+    "Shear",
+    "Shift",
     "Translate",
     "compose",
     "file_digests",
     "find_families",
     "parse_spec",
+    "parse_specs",
     "without_names",
 ]
 

@@ -38,6 +38,8 @@ class Perturbation(ABC):
     """A spec that error messages show."""
     moves: ClassVar[bool] = False
     """Whether the expected attention map moves with the image (True) or is kept (False)."""
+    is_curved: ClassVar[bool] = False
+    """Whether images are not piecewise affine in theta: they are enclosed on boxes, and `change` refuses."""
 
     @property
     def reads_image(self) -> bool:
@@ -229,7 +231,7 @@ class Ramp(Perturbation):
 
 
 @cache
-def field_kinds(family: type[Perturbation]) -> dict[str, type]:
+def field_kinds(family: type) -> dict[str, type]:
     """Return the fields of a family that a spec may set, in order, each with its kind; None is left out.
 
     >>> from steadygaze.perturbation import Translate

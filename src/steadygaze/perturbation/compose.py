@@ -1,7 +1,8 @@
-"""Adds up perturbations of one image: clip(x0 + Σ_i change_i(theta_i), 0, 1) over the box of their ranges.
+"""Applies perturbations to one image: first movements, then changes of light, then the clip to [0, 1].
 
 Turns perturbations and an image into the domain, the knot cells with the affine form of the unclipped image on each,
-and the images themselves, computed directly from the definitions of the families.
+and the images themselves, computed directly from the definitions of the families. Where the image is not affine between
+knots, `curved` encloses it on boxes instead.
 """
 
 from bisect import bisect_right
@@ -13,8 +14,11 @@ from itertools import pairwise, product
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import ImageError, PerturbationError
+from ..errors import ImageError, InternalError, PerturbationError
 from .base import FloatArray, Perturbation
+from .curved import Curve
+from .movement import movements_of
+from .scalar_forms import Box, Form
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +84,8 @@ class Domain:
 class KnotCell:
     """A box of thetas without a knot inside: the unclipped image is x0 + offset + Σ_i theta_i * slope[i] on it.
 
-    low and high are (d,), offset (C, H, W), slope (d, C, H, W); index is the cell's place in `Perturbed.cells`.
+    low and high are (d,), offset (C, H, W), slope (d, C, H, W); index is the cell's place in `Perturbed.cells`. Offset
+    and slope of a curved image are NaN: it has no affine form, and NaN decides nothing.
     """
 
     low: FloatArray
@@ -94,8 +99,8 @@ class KnotCell:
 class Perturbed:
     """An image under all perturbations at once, as a function of theta; made by `compose`.
 
-    The cells tile the domain; the first axis varies slowest. moving_axis is the parameter that moves the expected map,
-    or None.
+    The cells tile the domain; the first axis varies slowest. moving_axis is the first parameter that moves the expected
+    map, or None. curve: the image if it is not affine on the cells; None if it is.
     """
 
     perturbations: tuple[Perturbation, ...]
@@ -103,6 +108,34 @@ class Perturbed:
     domain: Domain
     cells: tuple[KnotCell, ...]
     moving_axis: int | None
+    curve: Curve | None = None
+
+    @property
+    def is_curved(self) -> bool:
+        """Whether the image is enclosed on boxes instead of being affine on the cells."""
+        return self.curve is not None
+
+    @property
+    def why_curved(self) -> str:
+        """Why the image is not affine between knots, for a message."""
+        curved = [one.spec for one in self.perturbations if one.is_curved]
+        if curved:
+            return f"{', '.join(curved)} {'is' if len(curved) == 1 else 'are'} curved"
+        moving = [one.spec for one in self.perturbations if one.moves]
+        if len(moving) > 1:
+            return f"{' and '.join(moving)} at once are curved"
+        reading = ", ".join(one.spec for one in self.perturbations if one.reads_image)
+        return f"{moving[0]} with {reading}, which depends on the pixels, is curved"
+
+    def box(self, low: FloatArray, high: FloatArray) -> Box:
+        """The boxes from low to high (B, d) in t, as thetas."""
+        return Box.of(low, high, self.domain.low, self.domain.widths)
+
+    def enclose_maps(self, maps: FloatArray, low: FloatArray, high: FloatArray) -> Form:
+        """The expected maps (N, H, W) of a curved image, moved over boxes from low to high (B, d) in t."""
+        if self.curve is None or self.curve.moved is None:
+            raise InternalError("only a curved movement moves maps over boxes")
+        return self.curve.moved.enclose(maps, self.box(low, high))
 
     @cached_property
     def magnitudes(self) -> FloatArray:
@@ -110,6 +143,8 @@ class Perturbed:
 
         Rounding may push the corner of a box beyond a knot, where the next cell's form holds.
         """
+        if self.curve is not None:
+            return _frozen(self.curve.magnitudes(self.domain.low, self.domain.high))
         ends = np.maximum(np.abs(self.domain.low), np.abs(self.domain.high))
         sizes = [
             np.abs(cell.offset.ravel()) + ends @ np.abs(cell.slope.reshape(self.domain.dimension, -1))
@@ -132,12 +167,26 @@ class Perturbed:
 
     def images(self, thetas: ArrayLike) -> FloatArray:
         """Return the images (B, C, H, W) at thetas (B, d), clipped to [0, 1], independent of the cells."""
+        images = self.unclipped(thetas)
+        return np.clip(images, 0.0, 1.0, out=images)
+
+    def unclipped(self, thetas: ArrayLike) -> FloatArray:
+        """Return the images (B, C, H, W) at thetas (B, d) before the clip, independent of the cells."""
         points = self._points(np.asarray(thetas, dtype=np.float64))
+        if self.curve is not None:
+            return self.curve.images(points)
         images = np.empty((len(points), *self.x0.shape))
         images[:] = self.x0
         for perturbation, values in zip(self.perturbations, points.T, strict=True):
             images += perturbation.apply(self.x0, values) - self.x0
-        return np.clip(images, 0.0, 1.0, out=images)
+        return images
+
+    def expected(self, maps: FloatArray, theta: FloatArray) -> FloatArray:
+        """Return the expected maps (..., C, H, W) at a theta (d,): maps, moved as the image is."""
+        if self.curve is not None:
+            return maps if self.curve.moved is None else self.curve.moved.images(maps, theta[None])[0]
+        moved, axis = self.transport(maps, self.cell_of(theta)), self.moving_axis
+        return maps if moved is None or axis is None else maps + moved[0] + theta[axis] * moved[1]
 
     def transport(self, maps: FloatArray, cell: KnotCell) -> tuple[FloatArray, FloatArray] | None:
         """Return offset and slope of the expected maps on a cell, shaped like maps (..., C, H, W); None: kept.
@@ -159,9 +208,10 @@ class Perturbed:
 
 
 def compose(perturbations: Sequence[Perturbation], image: ArrayLike) -> Perturbed:
-    """Add up perturbations of an image (C, H, W) with pixels in [0, 1].
+    """Apply perturbations to an image (C, H, W) with pixels in [0, 1].
 
-    Raises PerturbationError for a sum that is not piecewise affine, or a perturbation that does not fit the image.
+    Movements come first, in the order given; then changes of light. Raises PerturbationError for a perturbation that
+    does not fit the image, or the others.
 
     >>> from steadygaze.perturbation import Brightness, Translate
     >>> row = np.array([[[0.0, 0.5, 1.0]]])
@@ -182,7 +232,16 @@ def compose(perturbations: Sequence[Perturbation], image: ArrayLike) -> Perturbe
         high=_frozen(np.array([perturbation.high for perturbation in chosen])),
     )
     moving = [axis for axis, perturbation in enumerate(chosen) if perturbation.moves]
-    return Perturbed(chosen, x0, domain, _knot_cells(chosen, x0), moving[0] if moving else None)
+    curve = Curve(chosen, x0) if _is_curved(chosen) else None
+    cells = _knot_cells(chosen, x0, is_curved=curve is not None)
+    return Perturbed(chosen, x0, domain, cells, moving[0] if moving else None, curve)
+
+
+def _is_curved(perturbations: tuple[Perturbation, ...]) -> bool:
+    """Whether the image is not affine between knots: bent, moved along two axes, or moved and changed by its pixels."""
+    moving = sum(perturbation.moves for perturbation in perturbations)
+    reads = any(perturbation.reads_image for perturbation in perturbations)
+    return any(one.is_curved for one in perturbations) or moving > 1 or (moving == 1 and reads)
 
 
 def _check_together(perturbations: tuple[Perturbation, ...]) -> None:
@@ -194,18 +253,11 @@ def _check_together(perturbations: tuple[Perturbation, ...]) -> None:
                 f"{perturbation!r} is not a perturbation; give for example Brightness(), or parse_spec('brightness')"
             )
     written = ", ".join(perturbation.spec for perturbation in perturbations)
-    if sum(perturbation.moves for perturbation in perturbations) > 1:
+    borders = {movement.outside for _, movement in movements_of(perturbations)}
+    if len(borders) > 1:
         raise PerturbationError(
-            f"{written}: the images of two translations at once are bilinear in theta, not piecewise affine; give one "
-            "translation, and run the other one separately"
-        )
-    moving = [one for one in perturbations if one.moves]
-    reading = [one for one in perturbations if one.reads_image]
-    if moving and reading:
-        raise PerturbationError(
-            f"{moving[0].spec} moves the image, and {reading[0].spec} depends on its pixels: together, they are "
-            "bilinear in theta, not piecewise affine; run them separately, or move with brightness, patch or an added "
-            "field"
+            f"{written}: movements at once share one look-up, so they need the same border; give border=edge to all of "
+            "them, or to none"
         )
     for number, perturbation in enumerate(perturbations):
         if perturbation in perturbations[:number]:
@@ -236,11 +288,17 @@ def _distinct_names(perturbations: tuple[Perturbation, ...]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _knot_cells(perturbations: tuple[Perturbation, ...], x0: FloatArray) -> tuple[KnotCell, ...]:
+def _knot_cells(perturbations: tuple[Perturbation, ...], x0: FloatArray, *, is_curved: bool) -> tuple[KnotCell, ...]:
+    unknown = np.full(x0.shape, np.nan)
     pieces = []
     for perturbation in perturbations:
         ends = (perturbation.low, *perturbation.knots(), perturbation.high)
-        pieces.append([(low, high, *perturbation.change(x0, low, high)) for low, high in pairwise(ends)])
+        pieces.append(
+            [
+                (low, high, *((unknown, unknown) if is_curved else perturbation.change(x0, low, high)))
+                for low, high in pairwise(ends)
+            ]
+        )
     return tuple(
         KnotCell(
             low=_frozen(np.array([low for low, _, _, _ in chosen])),

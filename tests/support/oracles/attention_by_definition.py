@@ -16,6 +16,7 @@ from steadygaze.attention.inconsistency import Inconsistency
 from steadygaze.compound import Compound
 from steadygaze.network.graph import Chain
 from steadygaze.perturbation import Perturbed, Translate
+from support.oracles.movements_by_definition import moved
 
 Gradients = Callable[[np.ndarray], np.ndarray]  # image (C, H, W) -> gradients of the logits (K, C, H, W)
 
@@ -90,7 +91,9 @@ def shifted(maps: np.ndarray, dx: int, dy: int) -> np.ndarray:
 
 
 def transported(maps: np.ndarray, perturbed: Perturbed, theta: Sequence[float | Fraction]) -> np.ndarray:
-    """The expected maps at theta (d,): moved with the image by a translation, kept by everything else."""
+    """The expected maps at theta (d,): moved with the image, kept by everything else."""
+    if perturbed.is_curved:
+        return moved(maps, perturbed.perturbations, [float(value) for value in theta])
     for perturbation, value in zip(perturbed.perturbations, theta, strict=True):
         if isinstance(perturbation, Translate):
             whole = floor(value)

@@ -18,7 +18,15 @@ from ...results.arrays import read_answers
 from ...results.result import Result
 from ...results.tiling import MAP
 from ...tolerances import MAX_MAP_PARAMETERS
-from ..contract import Engine, Progress, ProgressReport, RunOptions, changing_maps, products_on_one_thread
+from ..contract import (
+    Engine,
+    Progress,
+    ProgressReport,
+    RunOptions,
+    changing_maps,
+    products_on_one_thread,
+    refuse_curved,
+)
 from .collecting import Collector
 from .streamed_map import StreamedMap, restore_streamed
 from .whole_map import MapTiling
@@ -32,6 +40,8 @@ class MapEngine(Engine):
     takes = frozenset(("threads",))
 
     def why_not(self, question: Question) -> str | None:
+        if question.perturbed.is_curved:
+            return refuse_curved(question, self.method)
         if question.maps_change_in_regions:
             return changing_maps(question)
         count = question.perturbed.domain.dimension

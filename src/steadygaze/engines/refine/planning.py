@@ -62,10 +62,9 @@ def choose_method(compound: Compound, *, most: int = MOST_REGIONS, budget: Budge
     It does not depend on the machine, unless half of the time limit is not enough to estimate the number of regions.
     """
     d = compound.domain.dimension
-    if d > MAX_MAP_PARAMETERS:
-        return Choice("refine", f"the map takes up to {MAX_MAP_PARAMETERS} parameters, this question has {d}")
-    if sum(step.work for segment in compound.graph.steps for step in segment) > LARGEST_WORK:
-        return Choice("refine", f"the network is too large for a map ({compound.graph.neurons:,} neurons)")
+    why_no_map = _why_no_map(compound)
+    if why_no_map is not None:
+        return Choice("refine", why_no_map)
     if d == 1:
         return Choice("map", "a single parameter has few regions")
     user = budget or Budget()
@@ -79,6 +78,18 @@ def choose_method(compound: Compound, *, most: int = MOST_REGIONS, budget: Budge
         return Choice("map", f"{_rounded(regions)} regions expected")
     late = "half of the time limit was not enough to estimate the number of regions"
     return Choice("refine", f"more than {most:,} regions expected in a map" if patient.exhausted() is None else late)
+
+
+def _why_no_map(compound: Compound) -> str | None:
+    """Why no map is possible, whatever its size; None if one may be."""
+    d = compound.domain.dimension
+    if compound.perturbed.is_curved:
+        return "the image is curved in theta, and only a refinement encloses it"
+    if d > MAX_MAP_PARAMETERS:
+        return f"the map takes up to {MAX_MAP_PARAMETERS} parameters, this question has {d}"
+    if sum(step.work for segment in compound.graph.steps for step in segment) > LARGEST_WORK:
+        return f"the network is too large for a map ({compound.graph.neurons:,} neurons)"
+    return None
 
 
 def estimate_regions(compound: Compound, *, most: int = MOST_REGIONS, budget: Budget | None = None) -> float:
@@ -181,7 +192,10 @@ class Costs(NamedTuple):
             region += MAP_WORK + (LOCAL_MAP_SHARE if _is_local(bounder) else MAP_SHARE) * work
             if bounder.attention.method.factor_baseline is not None:
                 region = float("inf")  # its maps change within a region
-        is_possible = work <= LARGEST_WORK and bounder.perturbed.domain.dimension <= MAX_MAP_PARAMETERS
+        perturbed = bounder.perturbed
+        is_possible = (
+            work <= LARGEST_WORK and perturbed.domain.dimension <= MAX_MAP_PARAMETERS and not perturbed.is_curved
+        )
         return cls(box, region if is_possible else float("inf"))
 
 

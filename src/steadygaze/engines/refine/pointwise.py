@@ -28,6 +28,7 @@ NUMBERS = 1 << 19  # numbers of one batch in the widest layer: 4 MiB, and modera
 LARGEST_BATCH = 64  # thetas in one batch
 # The error of a pixel relative to its terms, for each of at least four changes that are added: up to five operations.
 CHANGE_SHARE = 16.0 * UNIT
+STEP = 2.0**-20  # share of the domain, between images whose difference tells the slope of a curved one
 MOST_DOUBTS = 0.005  # above this share of neurons of uncertain sign, random signs replace worst cases
 MOST_MAP_ERROR = 1e-3  # the same for the worst case of the inconsistency, relative to the size of the original maps
 PROBES = 8  # error vectors with random signs that pass through the network instead of worst cases
@@ -246,7 +247,7 @@ class PointPasses:
 
     def _expectation(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         """The expected maps (K', C, H, W), and the weights (H, W) of a mask, at a theta (d,)."""
-        if self.question.attention.method.factor_baseline is not None:
+        if self.perturbed.is_curved or self.question.attention.method.factor_baseline is not None:
             return expected_at(self.question.compound, theta, self.original, self.question.attention)
         cell, mask = self.perturbed.cell_of(theta), self.question.attention.mask
         if cell.index not in self._expected:
@@ -262,7 +263,13 @@ class PointPasses:
         return found[0], None if mask is None else np.clip(found[1], 0.0, 1.0)
 
     def unclipped(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The image (pixels,) before the clip, and its slope (d, pixels)."""
+        """The image (pixels,) before the clip, and its slope (d, pixels), from differences if it is curved."""
+        if self.perturbed.is_curved:
+            steps = np.diag(STEP * self.perturbed.domain.widths)
+            images = self.perturbed.unclipped(np.concatenate([theta[None], theta + steps, theta - steps]))
+            images = images.reshape(len(images), -1)
+            ahead, back = np.split(images[1:], 2)
+            return images[0], (ahead - back) / (2.0 * STEP * self.perturbed.domain.widths[:, None])
         cell = self.perturbed.cell_of(theta)
         image = self.perturbed.x0 + cell.offset + np.tensordot(theta, cell.slope, axes=1)
         return image.ravel(), cell.slope.reshape(len(theta), -1)
@@ -406,8 +413,11 @@ def _signs(generator: np.random.Generator, shape: tuple[int, int]) -> np.ndarray
 
 def _pixel_errors(passes: PointPasses, theta: np.ndarray) -> np.ndarray:
     """Errors (pixels,) of an image: zero if the clip decides, or no perturbation changes the pixel."""
-    image, slope = passes.unclipped(theta)
-    is_moved = (slope != 0.0).any(axis=0) | (passes.perturbed.cell_of(theta).offset.ravel() != 0.0)
+    if passes.perturbed.is_curved:
+        image, is_moved = passes.perturbed.unclipped(theta[None]).ravel(), True
+    else:
+        image, slope = passes.unclipped(theta)
+        is_moved = (slope != 0.0).any(axis=0) | (passes.perturbed.cell_of(theta).offset.ravel() != 0.0)
     error = _sum_errors(passes)
     is_clipped = (image < -error) | (image > 1.0 + error)
     return np.where(is_moved & ~is_clipped, error, 0.0)

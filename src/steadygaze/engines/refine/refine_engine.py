@@ -94,6 +94,11 @@ class _Run:
         self.original, self.size = problem.original, problem.map_size
         self.question = BoxQuestion(problem.property, problem.own_limit, goal == "verdict")
         self.bounder = Bounder(problem.graph, problem.perturbed, problem.label, problem.attention)
+        if until == "exact" and problem.perturbed.is_curved:
+            raise OptionError(
+                f"until exact needs an image that is piecewise affine in theta; {problem.perturbed.why_curved}; give "
+                "--method refine a share such as --until 0.001"
+            )
         if until == "exact" and Costs.of(self.bounder, self.question, 1.0).region == float("inf"):
             raise OptionError(
                 f"until exact supports up to {MAX_MAP_PARAMETERS} parameters, networks of moderate size, and maps that "

@@ -2,22 +2,25 @@
 
 A value with a colon or a comma stands in double quotes.
 
-A new family is one new file in this folder; its fields become the keys of its spec.
+A new family is one new file in this folder; its fields become the keys of its spec. `shift` is the only spec of two
+parameters.
 """
 
 import pkgutil
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
 from difflib import get_close_matches
 from importlib import import_module
-from typing import NoReturn
+from typing import NoReturn, cast
 
 from ...errors import InternalError, PerturbationError
 from ..base import FloatArray, Perturbation, field_kinds
 from ..fields import Colour, FileArray
+from .shift import Shift
 
 WHOLE = re.compile(r"[+-]?\d{1,100}", re.ASCII)
+Family = type[Perturbation] | type[Shift]
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 
 
@@ -25,8 +28,8 @@ def find_families() -> dict[str, type[Perturbation]]:
     """Return every family of this folder by keyword, in alphabetical order.
 
     >>> list(find_families())
-    ['blend', 'blur', 'brightness', 'contrast', 'darkness', 'direction', 'field', 'haze', 'kernel', 'motion', \
-'occlude', 'overlay', 'patch', 'saturation', 'shadow', 'sharpen', 'translate']
+    ['blend', 'blur', 'brightness', 'contrast', 'darkness', 'direction', 'field', 'haze', 'hue', 'kernel', 'motion', \
+'occlude', 'overlay', 'patch', 'rotate', 'saturation', 'scale', 'shadow', 'sharpen', 'shear', 'translate']
     """
     found: dict[str, type[Perturbation]] = {}
     for module_info in pkgutil.iter_modules(__path__):
@@ -54,26 +57,52 @@ def parse_spec(text: str, arrays: Mapping[str, FloatArray] | None = None) -> Per
     >>> parse_spec("brigtness")
     Traceback (most recent call last):
     steadygaze.errors.PerturbationError: perturbation 'brigtness': unknown keyword 'brigtness', did you mean \
-'brightness'? Expected one of blend, blur, brightness, contrast, darkness, direction, field, haze, kernel, motion, \
-occlude, overlay, patch, saturation, shadow, sharpen, translate, for example brightness:-0.2..0.5
+'brightness'? Expected one of blend, blur, brightness, contrast, darkness, direction, field, haze, hue, kernel, \
+motion, occlude, overlay, patch, rotate, saturation, scale, shadow, sharpen, shear, shift, \
+translate, for example brightness:-0.2..0.5
     """
+    found = _parse(text, arrays)
+    if isinstance(found, Shift):
+        _refuse(text, "a shift has two parameters; read it with parse_specs, or give two translations")
+    return found
+
+
+def parse_specs(
+    given: Sequence[str | Perturbation], arrays: Mapping[str, FloatArray] | None = None
+) -> list[Perturbation]:
+    """Return the perturbations of specs, one for each parameter; perturbations among them stay as they are.
+
+    >>> [one.spec for one in parse_specs(["shift:dx=1,dy=2", "brightness:0..0.1"])]
+    ['translate:dx=1:-1..1', 'translate:dy=2:-2..2', 'brightness:0..0.1']
+    """
+    found: list[Perturbation] = []
+    for item in given:
+        one = _parse(item, arrays) if isinstance(item, str) else item
+        found += one.parts if isinstance(one, Shift) else [one]
+    return found
+
+
+def _parse(text: str, arrays: Mapping[str, FloatArray] | None) -> Perturbation | Shift:
     if not isinstance(text, str):
         raise PerturbationError(f"{text!r} is not a text; expected a perturbation such as 'brightness:0..0.5'")
     if text.count('"') % 2:
         _refuse(text, 'a double quote is not closed; write a file name as image="clouds.png"')
     keyword, *parts = (part.strip() for part in _split(text, ":"))
-    families = find_families()
+    families: dict[str, Family] = dict(sorted({**find_families(), Shift.keyword: Shift}.items()))
     family = families.get(keyword.lower())
     if family is None:
         _refuse_keyword(text, keyword, families)
     settings, ends = _sort_parts(text, family, parts)
     values = _read_settings(text, family, settings, arrays) if settings is not None else {}
     _require_settings(text, family, values)
-    given_range = _read_range(text, ends) if ends is not None else None
+    given = None if ends is None else _read_ranges(text, ends) if family is Shift else _read_range(text, ends)
     try:
-        return family(**values, range=given_range)
+        found = family(**values, range=given)  # type: ignore[arg-type]
+        if isinstance(found, Shift):
+            found.check()
+        return found
     except PerturbationError as error:
-        _refuse(text, str(error).removeprefix(f"{family.keyword}: "))
+        _refuse(text, str(error).removeprefix(f"{family.keyword}: ").removeprefix("translate: "))
 
 
 def _split(text: str, separator: str) -> list[str]:
@@ -97,20 +126,20 @@ def _refuse(text: str, what: str) -> NoReturn:
     raise PerturbationError(f"perturbation {_quote(text)}: {what}") from None
 
 
-def _quote(text: str) -> str:
+def _quote(text: str, most: int = 80) -> str:
     """Quote a text on one line, short enough for an error message."""
-    return repr(text if len(text) <= 80 else text[:77] + "...")
+    return repr(text if len(text) <= most else text[: most - 3] + "...")
 
 
-def _refuse_keyword(text: str, keyword: str, families: dict[str, type[Perturbation]]) -> NoReturn:
+def _refuse_keyword(text: str, keyword: str, families: dict[str, Family]) -> NoReturn:
     near = get_close_matches(keyword.lower(), families, n=1)
     guess = f", did you mean '{near[0]}'?" if near else "."
     example = families[near[0]].example if near else "brightness:0..0.5"
-    what = f"unknown keyword {_quote(keyword)}{guess}" if keyword else "the keyword is missing."
+    what = f"unknown keyword {_quote(keyword, 40)}{guess}" if keyword else "the keyword is missing."
     _refuse(text, f"{what} Expected one of {', '.join(families)}, for example {example}")
 
 
-def _sort_parts(text: str, family: type[Perturbation], parts: list[str]) -> tuple[str | None, str | None]:
+def _sort_parts(text: str, family: Family, parts: list[str]) -> tuple[str | None, str | None]:
     """Return the part with the settings and the part with the range; None for a missing one."""
     settings = [part for part in parts if "=" in part]
     ends = [part for part in parts if "=" not in part and ".." in part]
@@ -122,10 +151,8 @@ def _sort_parts(text: str, family: type[Perturbation], parts: list[str]) -> tupl
     return (settings[0] if settings else None), (ends[0] if ends else None)
 
 
-def _read_settings(
-    text: str, family: type[Perturbation], part: str, arrays: Mapping[str, FloatArray] | None
-) -> dict[str, object]:
-    kinds = field_kinds(family)
+def _read_settings(text: str, family: Family, part: str, arrays: Mapping[str, FloatArray] | None) -> dict[str, object]:
+    kinds = _kinds(family)
     values: dict[str, object] = {}
     for setting in _split(part, ","):
         key, is_given, value = (piece.strip() for piece in setting.partition("="))
@@ -143,10 +170,12 @@ def _read_settings(
     return values
 
 
-def _read_value(
-    text: str, family: type[Perturbation], key: str, value: str, arrays: Mapping[str, FloatArray] | None
-) -> object:
-    kind = field_kinds(family)[key]
+def _kinds(family: Family) -> dict[str, type]:
+    return field_kinds(cast(type, family))
+
+
+def _read_value(text: str, family: Family, key: str, value: str, arrays: Mapping[str, FloatArray] | None) -> object:
+    kind = _kinds(family)[key]
     if len(value) > 1 and value[0] == value[-1] == '"':
         value = value[1:-1]
     if issubclass(kind, FileArray | Colour | str) and not value.strip():
@@ -165,7 +194,7 @@ def _read_value(
     return _read_number(text, value, f"{key} is")
 
 
-def _require_settings(text: str, family: type[Perturbation], values: dict[str, object]) -> None:
+def _require_settings(text: str, family: Family, values: dict[str, object]) -> None:
     needed = [field.name for field in fields(family) if field.default is MISSING and field.name not in values]
     if needed:
         is_or_are = "is" if len(needed) == 1 else "are"
@@ -175,6 +204,14 @@ def _require_settings(text: str, family: type[Perturbation], values: dict[str, o
 def _read_range(text: str, part: str) -> tuple[float, float]:
     low, _, high = part.partition("..")
     return _read_number(text, low, "the range starts with"), _read_number(text, high, "the range ends with")
+
+
+def _read_ranges(text: str, part: str) -> tuple[tuple[float, float], tuple[float, float]]:
+    """The ranges of both parameters of a shift: one for both, or one each."""
+    first, *others = part.split("/")
+    if len(others) > 1:
+        _refuse(text, f"a shift has two parameters, {_quote(part)} has {len(others) + 1} ranges")
+    return _read_range(text, first), _read_range(text, others[0] if others else first)
 
 
 def _read_number(text: str, value: str, what: str) -> float:

@@ -11,14 +11,16 @@ from typing import ClassVar
 import numpy as np
 
 from ...errors import InternalError
-from ..base import FloatArray, Perturbation
+from ..base import FloatArray
+from ..movement import Matrix, Movement, linear
+from ..scalar_forms import Box, Form, parameter
 
 # Ends of a range this close to a whole pixel snap to it: 30 * 0.1 must not leave a sliver beyond the knot at 3.
 SNAP = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
-class Translate(Perturbation):
+class Translate(Movement):
     """Move by theta pixels right (dx > 0), left (dx < 0), down (dy > 0) or up (dy < 0); by default 0..|dx or dy|.
 
     Negative thetas move the other way, by at most the same length. Exact for linear interpolation: there is a knot at
@@ -30,7 +32,6 @@ class Translate(Perturbation):
 
     keyword: ClassVar[str] = "translate"
     example: ClassVar[str] = "translate:dy=1"
-    moves: ClassVar[bool] = True
 
     dx: int = 0
     dy: int = 0
@@ -78,9 +79,25 @@ class Translate(Perturbation):
     def knots(self) -> tuple[float, ...]:
         return tuple(float(whole) for whole in range(floor(self.low) + 1, ceil(self.high)))
 
+    def source(self, thetas: FloatArray) -> FloatArray:
+        maps = np.tile(np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]), (len(thetas), 1, 1))
+        maps[:, 0 if self.dx else 1, 2] = -self.direction * thetas
+        return maps
+
+    def enclose_source(self, axis: int, box: Box) -> Matrix:
+        theta = parameter(axis, box)
+        back = Form(-self.direction * theta.coefficients, theta.radius)
+        constants = (back, 0.0) if self.dx else (0.0, back)
+        return linear(box, 1.0, 0.0, constants[0], 0.0, 1.0, constants[1])
+
+    @property
+    def direction(self) -> int:
+        """1 if it moves right or down, -1 if left or up."""
+        return 1 if self.dx + self.dy > 0 else -1
+
     def shift(self, pixels: FloatArray, steps: int) -> FloatArray:
         """Return an array (..., H, W) moved by a whole number of steps in this direction, zero where vacated."""
-        distance = steps * (1 if self.dx + self.dy > 0 else -1)
+        distance = steps * self.direction
         axis = -1 if self.dx else -2
         side = pixels.shape[axis]
         moved = np.zeros(pixels.shape)

@@ -236,9 +236,15 @@ def _note(result: Result, facts: dict[str, Any], stored: ThetaData | None) -> st
             "double precision."
         )
     return (
-        f"{first} The network is too large to compute in this page: images and maps are stored for {stored.count} "
+        f"{first} {_why_stored(result)}: images and maps are stored for {stored.count} "
         "thetas with 8 bits, their logits and inconsistencies exactly; other thetas show the nearest of them."
     )
+
+
+def _why_stored(result: Result) -> str:
+    if result.question.perturbed.is_curved:
+        return "Images that are curved in theta are not computed in this page"
+    return "The network is too large to compute in this page"
 
 
 def _html(result: Result, arrays: Arrays, facts: dict[str, Any]) -> str:

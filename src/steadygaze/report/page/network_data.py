@@ -57,8 +57,10 @@ class ThetaData:
 
 
 def describe_network(result: Result) -> ThetaData | None:
-    """The data to compute one theta, None for networks that are too large for a page."""
+    """The data to compute one theta, None for curved images and for networks that are too large for a page."""
     question = result.question
+    if question.perturbed.is_curved:
+        return None
     segments = (*question.graph.steps, question.graph.aim_steps)
     weights = sum(_stored_numbers(step) for segment in segments for step in segment)
     passes = 1 + len(result.question.original)

@@ -1,0 +1,64 @@
+"""Hue: turns colours in the chroma plane of YIQ by theta degrees. Keeps the expected attention map."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..base import FloatArray
+from ..lights import CurvedLight
+from ..scalar_forms import Box, Form, cosine
+
+YIQ = np.array([[0.299, 0.587, 0.114], [0.5959, -0.2746, -0.3213], [0.2115, -0.5227, 0.3112]])
+"""Luma Y and chroma I and Q of a pixel with red, green and blue."""
+CHROMA = np.linalg.inv(YIQ) @ np.diag([0.0, 1.0, 1.0]) @ YIQ
+"""A pixel without its luma."""
+QUARTER = np.linalg.inv(YIQ) @ np.array([[0.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]]) @ YIQ
+"""The chroma of a pixel after a quarter turn."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hue(CurvedLight):
+    """Turn hues by theta degrees, by default for theta in -20..20; luma stays the same.
+
+    >>> Hue(range=(0, 90)).spec
+    'hue:0..90'
+    """
+
+    keyword: ClassVar[str] = "hue"
+    example: ClassVar[str] = "hue:-20..20"
+
+    @property
+    def name(self) -> str:
+        return "hue [°]"
+
+    @property
+    def reads_image(self) -> bool:
+        return True
+
+    @property
+    def default_range(self) -> tuple[float, float]:
+        return -20.0, 20.0
+
+    @property
+    def widest_range(self) -> tuple[float, float]:
+        return -180.0, 180.0
+
+    @property
+    def why_no_wider(self) -> str:
+        return "theta counts degrees, and beyond ±180 the colours repeat"
+
+    def check(self, shape: tuple[int, int, int]) -> None:
+        if shape[0] != 3:
+            self.refuse(f"the image has {shape[0]} channels; only images with red, green and blue have hues")
+
+    def apply(self, image: FloatArray, thetas: FloatArray) -> FloatArray:
+        turn = np.deg2rad(thetas)[:, None, None, None]
+        chroma, quarter = self.parts(image)
+        return image + (np.cos(turn) - 1.0) * chroma + np.sin(turn) * quarter
+
+    def parts(self, image: FloatArray) -> FloatArray:
+        return np.stack([np.einsum("ij,jhw->ihw", matrix, image) for matrix in (CHROMA, QUARTER)])
+
+    def factors(self, axis: int, box: Box) -> tuple[Form, ...]:
+        return cosine(axis, box) + Form.constant(-1.0, box), cosine(axis, box, quarter=1)
