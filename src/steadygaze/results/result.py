@@ -158,6 +158,11 @@ class Result:
         return self.answer.areas
 
     @property
+    def knows_shares(self) -> bool:
+        """Whether `areas` bounds shares of the whole domain: always, except for searches of a part of it."""
+        return self.tiling.answers_any_delta or self.sliver_share is not None
+
+    @property
     def coverage(self) -> float:
         """The share of the domain mapped, decided or visited."""
         return self.answer.coverage
