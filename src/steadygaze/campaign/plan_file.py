@@ -28,7 +28,7 @@ from ..perturbation import compose, parse_spec
 from ..question_options import OPTIONS, THRESHOLDS, QuestionOption, fitted_options
 from .stored_campaign import METHODS, Plan, PlannedImage, PlannedModel, Task, digest_of, image_file, make_key
 
-BUNDLED = ("paper", "smoke", "filters", "perturbations", "networks")
+BUNDLED = ("paper", "smoke", "filters", "perturbations", "networks", "object")
 IMAGE_ENDINGS = (".png", ".jpg", ".jpeg", ".npy")
 MOST_TASKS = 1_000_000
 
