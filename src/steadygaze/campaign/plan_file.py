@@ -42,7 +42,7 @@ from .stored_campaign import (
     make_key,
 )
 
-BUNDLED = ("paper", "smoke", "filters", "perturbations", "networks")
+BUNDLED = ("paper", "smoke", "filters", "perturbations", "networks", "object")
 MOST_TASKS = 1_000_000
 
 MOST = sys.float_info.max

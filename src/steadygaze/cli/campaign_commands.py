@@ -45,8 +45,8 @@ def choose(context: typer.Context) -> int:
 def run(
     file: Annotated[str, typer.Argument(
         metavar="FILE",
-        help="A plan in TOML (see docs/campaign.md), or a bundled one: paper, smoke, filters, perturbations or "
-        "networks.",
+        help="A plan in TOML (see docs/campaign.md), or a bundled one: paper, smoke, filters, perturbations, "
+        "networks or object.",
     )],
     out: Annotated[
         Path, o.option("--out DIR", "The directory of the campaign; an interrupted campaign continues there.")

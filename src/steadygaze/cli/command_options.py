@@ -212,8 +212,9 @@ MaskOption = Annotated[str | None, option(
 ExplainOption = Annotated[str, option(
     "--explain METHOD",
     "The explanation method whose maps are compared: gradient, input-x-gradient (times the image), "
-    "smoothgrad:n=8,sigma=0.1,seed=0 (the mean of the gradients at the image plus n noises of deviation sigma), or "
-    "integrated:steps=8,baseline=0 (integrated gradients by midpoints).", QUESTION,
+    "smoothgrad:n=8,sigma=0.1,seed=0 (the mean of the gradients at the image plus n noises of deviation sigma), "
+    "integrated:steps=8,baseline=0 (integrated gradients by midpoints), gradcam:layer=NAME (Grad-CAM), or "
+    "occlusion:window=4,stride=4,baseline=0 (what the logit loses when a window is blanked).", QUESTION,
 )]  # fmt: skip
 FilterOption = Annotated[str, option(
     "--filter FILTER",

@@ -16,6 +16,8 @@ import numpy as np
 from ...attention.inconsistency import expected_at, original_gradients, single_curve
 from ...attention.measures import Expectation
 from ...attention.measures.distance import DISTANCE
+from ...attention.methods import GradientMethod
+from ...bounds.bounder import Bounder
 from ...network.doubts import bend_errors, doubtful_bits, passed_errors
 from ...network.graph import patterns, preactivations
 from ...network.steps import Segment, downwards
@@ -74,7 +76,7 @@ class PointPasses:
 
     @cached_property
     def original(self) -> np.ndarray:
-        """The filtered maps (K', C, H, W) of the unperturbed image, under its pattern."""
+        """The filtered maps (K', C, H, W) of the unperturbed image, as computed."""
         return self._filtered(self.maps(self.unperturbed))[0] if self._given is None else self._given
 
     @cached_property
@@ -156,6 +158,8 @@ class PointPasses:
         self, trace: Trace, rounding: "Rounding", values: np.ndarray, thetas: np.ndarray, maps: np.ndarray
     ) -> np.ndarray:
         """Bounds (B,) on the error of the losses `values` (B,) of unfiltered maps (B, K', pixels) at thetas (B, d)."""
+        if not isinstance(self.question.attention.method, GradientMethod):
+            return self._enclosed_slack(thetas, values)
         # Moving a map does not enlarge an error. The maps of the unperturbed image have errors too.
         errors = _map_errors(self, trace) + self._original_error
         if self.question.attention.measure == DISTANCE:
@@ -168,6 +172,17 @@ class PointPasses:
         for layer, value, total in zip(self.layers, trace.values, rounding.total, strict=False):
             errors[doubtful_bits(layer, value, total).any(axis=1)] = np.inf
         return errors
+
+    def _enclosed_slack(self, thetas: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """Bounds (B,) on the error of losses (B,), from proved bounds at the thetas (B, d) themselves."""
+        places, cells = self.perturbed.domain.to_unit(thetas), [self.perturbed.cell_of(theta) for theta in thetas]
+        bounds = [self._bounder.bound(cell.index, *[at[None]] * 2) for cell, at in zip(cells, places, strict=True)]
+        low, high = np.concatenate([found.inconsistency for found in bounds]).T
+        return np.where(high - low < np.inf, np.maximum(np.maximum(high - values, values - low), 0.0), np.inf)
+
+    @cached_property
+    def _bounder(self) -> Bounder:
+        return Bounder(self.question.graph, self.perturbed, self.question.label, self.question.attention)
 
     def _loss_errors(self, thetas: np.ndarray, maps: np.ndarray, errors: np.ndarray) -> np.ndarray:
         """Bounds (B,) on the error of losses, from those of filtered maps (B, K', C, H, W) at thetas (B, d)."""
@@ -229,7 +244,12 @@ class PointPasses:
 
     def maps(self, trace: Trace) -> np.ndarray:
         """Unfiltered maps (B, K', pixels)."""
-        rows, baseline = self.class_rows(len(trace.logits)), self.question.attention.method.factor_baseline
+        options, graph = self.question.attention, self.question.graph
+        if not isinstance(options.method, GradientMethod):
+            self.multiplications += len(trace.pixels) * (options.method.passes(graph.input_shape) + 1) * self.work
+            found = [options.explained(graph, image.reshape(graph.input_shape)) for image in trace.pixels]
+            return np.stack(found).reshape(len(found), len(self.classes), -1)
+        rows, baseline = self.class_rows(len(trace.logits)), options.method.factor_baseline
         gradients = deque(self.backward(rows, trace, self.aimed), maxlen=1)[0]
         return gradients if baseline is None else gradients * (trace.pixels - baseline)[:, None]
 
@@ -238,7 +258,8 @@ class PointPasses:
         return np.repeat(self.question.attention.targets(self.question.model.classes)[None], batch, axis=0)
 
     def _filtered(self, maps: np.ndarray) -> np.ndarray:
-        return self.question.attention.filter(maps.reshape(*maps.shape[:2], *self.perturbed.x0.shape))
+        shape = self.question.attention.map_shape(self.perturbed.x0.shape)
+        return self.question.attention.filter(maps.reshape(*maps.shape[:2], *shape))
 
     def size(self, maps: np.ndarray) -> np.ndarray:
         """Norms of maps: (…, K', C, H, W) to (…, K')."""

@@ -20,6 +20,7 @@ from bokeh.models.annotations import Span
 from bokeh.plotting import figure
 from bokeh.resources import Resources
 
+from ...attention.methods import GradientMethod
 from ...attention.options import AttentionOptions
 from ...labels import Label
 from ...results.label_grid import SIDE, GridPlane, LabelGrid
@@ -244,6 +245,9 @@ def _note(result: Result, facts: dict[str, Any], stored: ThetaData | None) -> st
 def _why_stored(result: Result) -> str:
     if result.question.perturbed.is_curved:
         return "Images that are curved in theta are not computed in this page"
+    method = result.question.attention.method
+    if not isinstance(method, GradientMethod):
+        return f"This page does not compute maps of {method.name}"
     return "The network is too large to compute in this page"
 
 
