@@ -71,6 +71,25 @@ def test_translation_moves_the_expected_map(browser: Browser) -> None:
     compare(browser, verify("M-FNN-200", "mnist:69992", ["translate:dx=2:-0.5..1.5", "brightness:0..0.05"]))
 
 
+@pytest.mark.parametrize(
+    "specs",
+    [
+        ["rotate:-20..20", "brightness:0..0.1"],
+        ["scale:0.8..1.2", "shear:-0.2..0.2", "haze:0..0.2"],
+        ["rotate:border=edge:-90..90"],
+        ["shear:axis=y:-0.5..0.5", "contrast:pivot=mean:-0.5..0.5"],
+        ["shift:dx=2,dy=3", "blur:sigma=1"],
+    ],
+)
+def test_curved_images_and_maps_that_move_along(browser: Browser, specs: list[str]) -> None:
+    compare(browser, verify("M-FNN-100", "mnist:69992", specs, method="refine", until=0.9), count=10)
+
+
+def test_hues(browser: Browser) -> None:
+    specs = ["hue:-90..90", "saturation:-0.5..0.5"]
+    compare(browser, verify("C-RESNET", "colour:69990", specs, property="cr", until=0.9), count=3, whole=0)
+
+
 def test_convolutional_network_with_three_parameters(browser: Browser) -> None:
     specs = ["translate:dy=1:0..0.008", "brightness:0..0.008", "patch:x=3,y=9,w=6,h=6:0..0.008"]
     compare(browser, verify("M-CNN-S", "mnist:69991", specs, method="map", classes=[1, 7]))

@@ -10,6 +10,7 @@ from steadygaze.api import verify
 from support.browsing import Browser, running_browser
 
 MOVED = ["brightness:-0.1..0.2", "translate:dx=2:0..1.5"]
+TURNED = ["rotate:-5..5", "scale:0.95..1.05"]
 KEPT = ["brightness:0..0.3", "patch:x=10,y=10,w=5,h=5:0..0.3"]
 MASK = "auto:bright=0.2,grow=1"
 ASKED: dict[str, dict[str, Any]] = {
@@ -52,6 +53,18 @@ def test_page_repeats_the_definition(browser: Browser, name: str, specs: list[st
             for area, bounds in other.areas.items():
                 np.testing.assert_allclose(areas[area], bounds, atol=2e-6)
         assert measure.noun in map.text("#sg-numbers")
+
+
+def test_masks_move_along_curves(browser: Browser) -> None:
+    """Image, expected map and mask of a curved movement are computed in the page as `at` does."""
+    result = verify("M-FNN-100", "mnist:69990", TURNED, attention="object", until=0.9, **ASKED["object"])
+    domain = result.question.perturbed.domain
+    with browser.open(result) as map:
+        for theta in np.random.default_rng(0).uniform(domain.low, domain.high, (5, 2)):
+            point, shown = result.at(theta), map.ask("return map.at(given)", theta.tolist())
+            assert shown["inconsistency"] == pytest.approx(point.inconsistency, abs=1e-5)
+            weights = map.ask("return [...map.at(given).weights]", theta.tolist())
+            np.testing.assert_allclose(weights, point.weights.ravel(), atol=1e-9)
 
 
 def test_slider_and_outline(browser: Browser) -> None:

@@ -5,36 +5,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steadygaze.perturbation import Perturbed, compose, movement, parse_spec
+from enclosures import ROUNDING, excess
+from steadygaze.perturbation import compose, movement, parse_spec
 from steadygaze.perturbation.movement import Moved
 from steadygaze.perturbation.scalar_forms import Form
 
 GREY = np.clip(np.random.default_rng(5).random((1, 12, 11)) * 2 - 0.6, 0.0, 1.0)
 COLOUR = np.random.default_rng(6).random((3, 6, 7))
-ROUNDING = 1e-12  # of a sampled image and of a sampled form
 MOVEMENTS = ["rotate:-60..60", "scale:0.5..1.5", "shear:-0.5..0.5", "shear:axis=y:-0.5..0.5", "translate:dx=2:-2..2"]
 LIGHTS = [
     "brightness:-0.3..0.3", "hue:-60..60", "patch:x=1,y=1,w=2,h=2", "contrast:-1..1", "contrast:pivot=mean:-1..1",
     "haze:colour=0.25", "saturation", "field:kind=radial,mode=times:-1..1", "blur:sigma=0.7", "shadow:side=left",
     "occlude:x=1,y=1,w=2,h=2",
 ]  # fmt: skip
-
-
-def excess(perturbed: Perturbed, low: np.ndarray, high: np.ndarray, count: int, seed: int = 0) -> float:
-    """How far the farthest of sampled pixels leaves its enclosure on one box in t; negative if none does."""
-    assert perturbed.curve is not None
-    found = perturbed.curve.enclose(perturbed.box(low[None], high[None]))
-    generator, d, worst = np.random.default_rng(seed), len(low), -np.inf
-    for _ in range(0, count, 500):
-        # Ends, the middle, and what lies between.
-        e = np.where(
-            generator.random((500, d)) < 0.3, generator.integers(-1, 2, (500, d)), generator.uniform(-1, 1, (500, d))
-        )
-        thetas = perturbed.domain.to_theta(low + (e + 1.0) / 2.0 * (high - low))
-        form = found.coefficients[0, 0] + e @ found.coefficients[0, 1:]
-        images = perturbed.unclipped(thetas).reshape(len(e), -1)
-        worst = max(worst, float((np.abs(images - form) - found.radius[0]).max()))
-    return worst
 
 
 @pytest.mark.parametrize(

@@ -175,6 +175,19 @@ def test_hue_of_a_grey_image_and_mixed_borders_are_refused() -> None:
         compose([parse_spec("rotate:border=edge"), parse_spec("scale")], IMAGE)
 
 
+def test_large_images_keep_still_under_light_that_depends_on_pixels() -> None:
+    large = np.random.default_rng(5).random((3, 80, 80))
+    with pytest.raises(PerturbationError, match=r"haze depends on the pixels of a moving image.*19,200 pixels"):
+        compose(parse_specs(["rotate", "haze"]), large)
+    with pytest.raises(PerturbationError, match="too large"):
+        compose(parse_specs(["rotate", "contrast:pivot=mean"]), large[:1, :70])
+    still = compose(parse_specs(["hue", "contrast:pivot=mean"]), large)
+    assert still.curve is not None
+    found = still.curve.enclose(still.box(np.full((1, 2), 0.5), np.full((1, 2), 0.5)))
+    image = still.unclipped(still.domain.to_theta(np.full((1, 2), 0.5))).ravel()
+    assert (np.abs(found.coefficients[0, 0] - image) <= found.radius[0] + 1e-15).all()
+
+
 @pytest.mark.parametrize("spec", ["rotate:border=edge:-5..5", "scale:0.5..1.25", "shear:axis=y", "hue:0..90"])
 def test_specs_are_written_as_they_are_read(spec: str) -> None:
     assert parse_spec(spec).spec == spec

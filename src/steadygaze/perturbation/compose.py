@@ -233,6 +233,8 @@ def compose(perturbations: Sequence[Perturbation], image: ArrayLike) -> Perturbe
     )
     moving = [axis for axis, perturbation in enumerate(chosen) if perturbation.moves]
     curve = Curve(chosen, x0) if _is_curved(chosen) else None
+    if curve is not None:
+        _check_sizes(curve)
     cells = _knot_cells(chosen, x0, is_curved=curve is not None)
     return Perturbed(chosen, x0, domain, cells, moving[0] if moving else None, curve)
 
@@ -242,6 +244,15 @@ def _is_curved(perturbations: tuple[Perturbation, ...]) -> bool:
     moving = sum(perturbation.moves for perturbation in perturbations)
     reads = any(perturbation.reads_image for perturbation in perturbations)
     return any(one.is_curved for one in perturbations) or moving > 1 or (moving == 1 and reads)
+
+
+def _check_sizes(curve: Curve) -> None:
+    for light in curve.lights:
+        if light.is_too_large:
+            raise PerturbationError(
+                f"{light.family.spec} depends on the pixels of a moving image, and this image of {curve.x0.size:,} "
+                "pixels is too large for that; leave the movement out, or resize the image and the network"
+            )
 
 
 def _check_together(perturbations: tuple[Perturbation, ...]) -> None:

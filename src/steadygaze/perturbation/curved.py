@@ -36,8 +36,8 @@ class Curve:
     @cached_property
     def lights(self) -> tuple[Light, ...]:
         """The changes of light."""
-        shape = self.x0.shape
-        return tuple(Light(axis, one, shape) for axis, one in enumerate(self.perturbations) if not one.moves)
+        shape, still = self.x0.shape, self.x0 if self.moved is None else None
+        return tuple(Light(axis, one, shape, still) for axis, one in enumerate(self.perturbations) if not one.moves)
 
     def images(self, thetas: FloatArray) -> FloatArray:
         """The images (B, C, H, W) at thetas (B, d), straight from the definitions."""

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 PROBED = 64  # pixels whose influence is found at a time
+MOST_PIXELS, MOST_ENTRIES = 1 << 14, 1 << 24
+"""Of an image that moves under a change that depends on its pixels: its size, and the weights of that dependence."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +38,11 @@ class CurvedLight(Perturbation):
     def factors(self, axis: int, box: Box) -> tuple[Form, ...]:
         """Enclose the F factors on boxes, where theta is the parameter number `axis`."""
 
+    @property
+    @abstractmethod
+    def script(self) -> str:
+        """The factors at one theta t as a function of JavaScript, for a report's page: (t) => […]."""
+
     def change(self, image: FloatArray, low: float, high: float) -> tuple[FloatArray, FloatArray]:
         """Refuse: there are no offset and slope."""
         raise InternalError(f"{self.keyword} is curved: no affine form holds")
@@ -43,11 +50,30 @@ class CurvedLight(Perturbation):
 
 @dataclass(frozen=True, eq=False)
 class Light:
-    """One change of light of images of a shape (C, H, W), with the number of its parameter."""
+    """One change of light of images of a shape (C, H, W), with the number of its parameter.
+
+    still: the image if nothing moves it; its parts are then computed once, and all proofs are about these numbers.
+    """
 
     axis: int
     family: Perturbation
     shape: tuple[int, int, int]
+    still: FloatArray | None = None
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether the parts are the same at every theta."""
+        return self.still is not None or not self.family.reads_image
+
+    @property
+    def is_too_large(self) -> bool:
+        """Whether there are too many weights to find how the parts depend on the pixels."""
+        size = int(np.prod(self.shape))
+        if self.is_fixed or size > MOST_PIXELS:
+            return not self.is_fixed
+        middle = np.zeros(size)
+        middle[size // 2] = 1.0
+        return size * int(np.count_nonzero(self.parts(middle.reshape(self.shape)) - self.constant)) > MOST_ENTRIES
 
     def parts(self, image: FloatArray) -> FloatArray:
         """The parts (F, pixels) of an image (C, H, W)."""
@@ -62,8 +88,8 @@ class Light:
 
     @cached_property
     def constant(self) -> FloatArray:
-        """The parts (F, pixels) of a black image."""
-        return self.parts(np.zeros(self.shape))
+        """The parts (F, pixels) of the image that is still, or of a black one."""
+        return self.parts(np.zeros(self.shape) if self.still is None else self.still)
 
     @cached_property
     def operators(self) -> "list[csr_array]":
@@ -95,7 +121,7 @@ class Light:
         total = np.zeros(len(largest))
         for number, factor in enumerate(self.factors(box)):
             part = np.abs(self.constant[number])
-            if self.family.reads_image:
+            if not self.is_fixed:
                 part = part + abs(self.operators[number]) @ largest
             total += factor.size[0] * part
         return total
@@ -103,7 +129,7 @@ class Light:
     def _part(self, number: int, moved: Form) -> Form:
         """One part of the moved image."""
         boxes, rows, size = moved.coefficients.shape
-        if not self.family.reads_image:
+        if self.is_fixed:
             coefficients = np.zeros((boxes, rows, size))
             coefficients[:, 0] = self.constant[number]
             return Form(coefficients, np.zeros((boxes, size)))

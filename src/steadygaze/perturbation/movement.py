@@ -40,6 +40,11 @@ class Movement(Perturbation):
     def source(self, thetas: FloatArray) -> FloatArray:
         """Return the affine maps (B, 2, 3) from a pixel's coordinates to those that it looks up, at thetas (B,)."""
 
+    @property
+    @abstractmethod
+    def script(self) -> str:
+        """`source` at one theta t as a function of JavaScript, for a report's page: (t) => [[…], […]]."""
+
     @abstractmethod
     def enclose_source(self, axis: int, box: Box) -> Matrix:
         """Enclose `source` on boxes, where theta is the parameter number `axis`."""

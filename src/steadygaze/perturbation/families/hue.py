@@ -60,5 +60,9 @@ class Hue(CurvedLight):
     def parts(self, image: FloatArray) -> FloatArray:
         return np.stack([np.einsum("ij,jhw->ihw", matrix, image) for matrix in (CHROMA, QUARTER)])
 
+    @property
+    def script(self) -> str:
+        return "(t) => [Math.cos(t * Math.PI / 180) - 1, Math.sin(t * Math.PI / 180)]"
+
     def factors(self, axis: int, box: Box) -> tuple[Form, ...]:
         return cosine(axis, box) + Form.constant(-1.0, box), cosine(axis, box, quarter=1)

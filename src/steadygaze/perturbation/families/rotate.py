@@ -49,6 +49,12 @@ class Rotate(CurvedMovement):
         # Rows count downwards: a turn that looks counter-clockwise has the opposite sign in these coordinates.
         return np.stack([np.stack([cos, -sin, none], axis=1), np.stack([sin, cos, none], axis=1)], axis=1)
 
+    @property
+    def script(self) -> str:
+        return (
+            "(t) => { const a = t * Math.PI / 180, c = Math.cos(a), s = Math.sin(a); return [[c, -s, 0], [s, c, 0]]; }"
+        )
+
     def enclose_source(self, axis: int, box: Box) -> Matrix:
         cos, sin = cosine(axis, box), cosine(axis, box, quarter=1)
         return linear(box, cos, Form(-sin.coefficients, sin.radius), 0.0, sin, cos, 0.0)

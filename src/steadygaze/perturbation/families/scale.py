@@ -51,6 +51,10 @@ class Scale(CurvedMovement):
         factor, none = 1.0 / (1.0 + thetas), np.zeros(len(thetas))
         return np.stack([np.stack([factor, none, none], axis=1), np.stack([none, factor, none], axis=1)], axis=1)
 
+    @property
+    def script(self) -> str:
+        return "(t) => [[1 / (1 + t), 0, 0], [0, 1 / (1 + t), 0]]"
+
     def enclose_source(self, axis: int, box: Box) -> Matrix:
         factor = reciprocal(axis, box)
         return linear(box, factor, 0.0, 0.0, 0.0, factor, 0.0)

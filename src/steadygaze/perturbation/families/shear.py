@@ -50,6 +50,10 @@ class Shear(CurvedMovement):
             first, second = [one, none, none], [thetas, one, none]
         return np.stack([np.stack(first, axis=1), np.stack(second, axis=1)], axis=1)
 
+    @property
+    def script(self) -> str:
+        return "(t) => [[1, t, 0], [0, 1, 0]]" if self.axis == "x" else "(t) => [[1, 0, 0], [t, 1, 0]]"
+
     def enclose_source(self, axis: int, box: Box) -> Matrix:
         theta = parameter(axis, box)
         if self.axis == "y":

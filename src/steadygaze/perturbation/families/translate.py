@@ -84,6 +84,12 @@ class Translate(Movement):
         maps[:, 0 if self.dx else 1, 2] = -self.direction * thetas
         return maps
 
+    @property
+    def script(self) -> str:
+        back = f"{-self.direction} * t"
+        across, down = (back, "0") if self.dx else ("0", back)
+        return f"(t) => [[1, 0, {across}], [0, 1, {down}]]"
+
     def enclose_source(self, axis: int, box: Box) -> Matrix:
         theta = parameter(axis, box)
         back = Form(-self.direction * theta.coefficients, theta.radius)

@@ -21,8 +21,8 @@ from bokeh.plotting import figure
 from bokeh.resources import Resources
 
 from ...attention.methods import GradientMethod
-from ...attention.options import AttentionOptions
 from ...labels import Label
+from ...question import Question
 from ...results.label_grid import SIDE, GridPlane, LabelGrid
 from ...results.result import Result
 from ...tolerances import MAX_MAP_PARAMETERS
@@ -33,9 +33,10 @@ from ..figures.strip import Profile, line_through, profile
 from ..thresholds import Thresholds
 from ..wording import share_not_reached
 from . import fill, read_asset, visible
+from .curve_data import Arrays, curve_script
 from .measure_data import describe_measure
 from .merged_areas import GRID, MOST_LINES, NO_AREA, Merged, merge_grid, merge_tiles
-from .network_data import Arrays, ThetaData, describe_network, outward, pack, store_points
+from .network_data import ThetaData, describe_network, outward, pack, store_points
 from .tiles import (
     Plane,
     Tiles,
@@ -53,8 +54,8 @@ from .tiles import (
 MOST_UNITS = 50_000
 """With more regions and boxes, merged areas are embedded instead of the pieces."""
 SCRIPTS = (
-    "data.js", "network.js", "stored.js", "map.js", "paint.js", "pictures.js", "panel.js", "controls.js", "link.js",
-    "explorer.js",
+    "data.js", "curve.js", "network.js", "stored.js", "map.js", "paint.js", "pictures.js", "panel.js", "controls.js",
+    "link.js", "explorer.js",
 )  # fmt: skip
 """In this order: each uses those before it."""
 
@@ -98,7 +99,7 @@ def make_explorer(result: Result, steps: Thresholds) -> Explorer | None:
         arrays |= {} if data is None else {f"{prefix}.{key}": item for key, item in data.arrays.items()}
     arrays |= shade_tables()
     facts["note"] = _note(result, facts, stored)
-    return Explorer(_html(result, arrays, facts), _head(result.question.attention))
+    return Explorer(_html(result, arrays, facts), _head(result.question))
 
 
 def _describe_map(result: Result, tiles: Tiles, steps: Thresholds) -> tuple[Arrays, dict[str, Any]]:
@@ -236,19 +237,13 @@ def _note(result: Result, facts: dict[str, Any], stored: ThetaData | None) -> st
             f"{first} Image, logits and maps of a point are computed in this page from the network's own weights, in "
             "double precision."
         )
+    method, why = result.question.attention.method, "The network is too large to compute in this page"
+    if not isinstance(method, GradientMethod):
+        why = f"This page does not compute maps of {method.name}"
     return (
-        f"{first} {_why_stored(result)}: images and maps are stored for {stored.count} "
+        f"{first} {why}: images and maps are stored for {stored.count} "
         "thetas with 8 bits, their logits and inconsistencies exactly; other thetas show the nearest of them."
     )
-
-
-def _why_stored(result: Result) -> str:
-    if result.question.perturbed.is_curved:
-        return "Images that are curved in theta are not computed in this page"
-    method = result.question.attention.method
-    if not isinstance(method, GradientMethod):
-        return f"This page does not compute maps of {method.name}"
-    return "The network is too large to compute in this page"
 
 
 def _html(result: Result, arrays: Arrays, facts: dict[str, Any]) -> str:
@@ -270,7 +265,8 @@ def _html(result: Result, arrays: Arrays, facts: dict[str, Any]) -> str:
     return fill("explorer.html.j2", content)
 
 
-def _head(asked: AttentionOptions) -> str:
+def _head(question: Question) -> str:
+    asked = question.attention
     # The first is the library; the second would only write its log level to the console.
     library = Resources(mode="inline", components=["bokeh"]).js_raw[0]
     scripts = [
@@ -278,6 +274,7 @@ def _head(asked: AttentionOptions) -> str:
         asked.filter.script,
         read_asset("maps.js"),
         asked.measure.page_script,
+        curve_script(question.perturbed.curve),
         *(read_asset(name) for name in SCRIPTS),
     ]
     styles = f"<style>\n{read_asset('explorer.css')}</style>"

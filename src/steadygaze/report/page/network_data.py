@@ -27,6 +27,7 @@ from ...network.steps import ArrangeStep, ConvStep, MatrixStep, OrderStep, PartS
 from ...question import Question
 from ...results.result import Result
 from ..drawing.exhibits import is_apart
+from .curve_data import Arrays, describe_curve, stored_numbers
 
 MOST_BYTES = 8 << 20
 """Weights and maps that a page computes with: more would make the report too large to share."""
@@ -45,9 +46,6 @@ KINDS = {"f8": "<f8", "f4": "<f4", "u4": "<u4", "i2": "<i2", "u2": "<u2", "u1": 
 ALIGNED = 8
 """Every array begins at a multiple of this many bytes, as JavaScript requires."""
 
-Arrays = dict[str, tuple[str, np.ndarray]]
-"""Arrays by name, each with the type (see `KINDS`) that it is stored as."""
-
 
 @dataclass(frozen=True, eq=False)
 class ThetaData:
@@ -59,20 +57,15 @@ class ThetaData:
 
 
 def describe_network(result: Result) -> ThetaData | None:
-    """The data to compute one theta, None for curved images and for networks that are too large for a page."""
+    """The data to compute one theta, None for networks that are too large for a page."""
     question = result.question
     if not isinstance(question.attention.method, GradientMethod):
         return None  # the page's own passes give gradients only
-    if question.perturbed.is_curved:
-        return None
     segments = (*question.graph.steps, question.graph.aim_steps)
     weights = sum(_stored_numbers(step) for segment in segments for step in segment)
     passes = 1 + len(result.question.original)
     work = passes * sum(step.work for segment in segments for step in segment)
-    moves = question.perturbed.moving_axis is not None
-    cells = len(question.perturbed.cells)
-    numbers = weights + result.question.original.size * (2 * cells if moves else 1)
-    numbers += question.perturbed.x0.size * cells * (1 + question.perturbed.domain.dimension)
+    numbers = weights + _image_numbers(question)
     if 4 * numbers > MOST_BYTES or work > MOST_WORK:
         return None
     arrays: Arrays = {}
@@ -84,6 +77,16 @@ def describe_network(result: Result) -> ThetaData | None:
         noise = np.concatenate([np.zeros(0), *question.compound.noise[: len(question.graph.layers)]])
         arrays["noise"] = ("f4", np.nextafter(noise.astype(np.float32), np.float32(np.inf)))
     return ThetaData(arrays, facts)
+
+
+def _image_numbers(question: Question) -> int:
+    """How many numbers describe the image and the expected maps."""
+    perturbed = question.perturbed
+    if perturbed.curve is not None:
+        return question.original.size + stored_numbers(perturbed.curve)
+    cells, moves = len(perturbed.cells), perturbed.moving_axis is not None
+    numbers = question.original.size * (2 * cells if moves else 1)
+    return numbers + perturbed.x0.size * cells * (1 + perturbed.domain.dimension)
 
 
 def _stored_numbers(step: Step) -> int:
@@ -162,21 +165,25 @@ def _describe_step(step: Step, arrays: Arrays) -> dict[str, Any]:
 def _describe_cells(question: Question, original: np.ndarray, arrays: Arrays) -> dict[str, Any]:
     """Pixels and expected maps as affine functions of theta on every knot cell, the last axis varying fastest.
 
+    Where the image is curved, pixels and maps are those of the unperturbed image, which `curve` moves and changes.
+
     original: the filtered maps of the unperturbed image, or its gradients if the method multiplies them by the image.
     """
     perturbed, options = question.perturbed, question.attention
     targets = options.targets(question.model.classes)
-    base = np.stack([(perturbed.x0 + cell.offset).ravel() for cell in perturbed.cells])
-    slopes = np.stack([cell.slope.reshape(len(cell.slope), -1) for cell in perturbed.cells])
-    arrays["pixels"] = ("f8", base)
-    arrays["slopes"] = (smallest_kind(slopes), slopes)
-    moving = perturbed.moving_axis
-    if options.mask is not None:
+    curve = None if perturbed.curve is None else describe_curve(perturbed.curve, arrays)
+    moving = perturbed.moving_axis if curve is None else None
+    if curve is None:
+        base = np.stack([(perturbed.x0 + cell.offset).ravel() for cell in perturbed.cells])
+        slopes = np.stack([cell.slope.reshape(len(cell.slope), -1) for cell in perturbed.cells])
+        arrays["pixels"] = ("f8", base)
+        arrays["slopes"] = (smallest_kind(slopes), slopes)
+    if options.mask is not None and moving is None:
+        arrays["weights"] = ("f8", options.mask.weights)
+    elif options.mask is not None:
         masks = [expected_maps(question.compound, cell, options.mask.weights) for cell in perturbed.cells]
         arrays["weights"] = ("f8", np.stack([low for low, _ in masks]))
-        if moving is not None:
-            change = [0.0 * low if slope is None else slope for low, slope in masks]
-            arrays["weightChange"] = ("f8", np.stack(change))
+        arrays["weightChange"] = ("f8", np.stack([0.0 * low if slope is None else slope for low, slope in masks]))
     if moving is None:
         arrays["expected"] = (smallest_kind(original), original)
     else:
@@ -191,6 +198,7 @@ def _describe_cells(question: Question, original: np.ndarray, arrays: Arrays) ->
         "knots": [list(perturbation.knots()) for perturbation in perturbed.perturbations],
         "cellLows": None if moving is None else [float(cell.low[moving]) for cell in perturbed.cells],
         "moving": moving,
+        "curve": curve,
         "targets": [[[int(j), float(row[j])] for j in np.flatnonzero(row)] for row in targets],
         "baseline": options.method.factor_baseline,
         "filter": list(options.filter.steps),

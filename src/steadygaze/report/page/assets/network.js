@@ -10,6 +10,7 @@ class SgNetwork {
     this.neurons = facts.neurons.map((runs) => SgNeurons.unfold(runs, arrays));
     this.aims = facts.aims || this.layers[this.layers.length - 1];
     const path = [...this.layers.slice(0, -1), this.aims];
+    this.curve = facts.curve ? new SgCurve(facts.curve, arrays, facts.shape) : null;
     this.aimCount = path.flat().reduce((_, step) => step.outputs, this.size);
   }
 
@@ -25,13 +26,18 @@ class SgNetwork {
   }
 
   imageAt(theta) {
+    const image = this.curve ? this.curve.image(theta) : this.affineAt(theta);
+    for (let i = 0; i < image.length; i++) image[i] = Math.min(1, Math.max(0, image[i]));
+    return image;
+  }
+
+  affineAt(theta) {
     const { pixels, slopes } = this.arrays, n = this.size, cell = this.cellOf(theta);
     const image = pixels.slice(cell * n, (cell + 1) * n);
     theta.forEach((value, axis) => {
       const at = (cell * theta.length + axis) * n;
       for (let i = 0; i < n; i++) image[i] += value * slopes[at + i];
     });
-    for (let i = 0; i < n; i++) image[i] = Math.min(1, Math.max(0, image[i]));
     return image;
   }
 
@@ -115,7 +121,8 @@ class SgNetwork {
     const { expected, change } = this.arrays, { moving, cellLows } = this.facts;
     const n = this.size, count = this.classes.length, cell = moving === null ? 0 : this.cellOf(theta);
     return this.classes.map((_, k) => {
-      const at = (cell * count + k) * n, map = Float64Array.from(expected.subarray(at, at + n));
+      const at = (cell * count + k) * n, own = expected.subarray(at, at + n);
+      const map = this.curve ? this.curve.moved(own, theta) : Float64Array.from(own);
       if (moving !== null) {
         const tau = theta[moving] - cellLows[cell];
         for (let i = 0; i < n; i++) map[i] += tau * change[at + i];
@@ -130,6 +137,7 @@ class SgNetwork {
     const { weights, weightChange } = this.arrays, { moving, cellLows } = this.facts;
     if (!weights) return null;
     const [, height, width] = this.facts.shape, n = height * width;
+    if (this.curve) return this.curve.moved(weights, theta).map((weight) => Math.min(1, Math.max(0, weight)));
     if (moving === null) return Float64Array.from(weights.subarray(0, n));
     const cell = this.cellOf(theta), tau = theta[moving] - cellLows[cell], found = new Float64Array(n);
     for (let i = 0; i < n; i++) {
