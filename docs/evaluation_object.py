@@ -1,6 +1,7 @@
 """The section of docs/evaluation.md about networks that look at the object, from a campaign of the plan `object`."""
 
 from collections.abc import Callable, Mapping, Sequence
+from math import floor
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -33,9 +34,11 @@ def object_section(shares: Shares, opening: str, table: Callable[..., list[str]]
         [*key, str(len(own)), *(percent_down(share) for share in (median(own), own[0], own[-1]))]
         for key, own in shares.items()
     ]
+    differences = [median(shares[models[-1], one]) - median(shares[models[0], one]) for one in combinations]
+    # Rounded down: at least so many.
     apart = [
-        f"{100.0 * (median(shares[models[-1], one]) - median(shares[models[0], one])):.1f} percentage points on {one}"
-        for one in combinations
+        f"{floor(1000.0 * difference) / 10.0:g} percentage points on {one}"
+        for one, difference in zip(combinations, differences, strict=True)
     ]
     return [
         "## Networks that look at the object",
@@ -44,7 +47,7 @@ def object_section(shares: Shares, opening: str, table: Callable[..., list[str]]
         "(`--attention object --tau 0.5 --mask auto:bright=0.2,grow=1`). Shares are proved, and rounded down.",
         "",
         *table(["network", "combination", "images", "AR (median)", "(least)", "(most)"], rows, left={0, 1}),
-        f"Between {models[0]} and {models[-1]} lie {' and '.join(apart)}, in the median of the images.",
+        f"Between {models[0]} and {models[-1]} lie at least {' and '.join(apart)}, in the median of the images.",
         "",
         f"![The proved share of AR of every image, by network](images/evaluation/{PICTURE})",
         "",
