@@ -17,7 +17,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from steadygaze.campaign import columns
+from steadygaze.campaign import solving
 from steadygaze.campaign.plan_file import read_plan
 from steadygaze.campaign.run import CampaignProgress, run_campaign
 from steadygaze.campaign.stored_campaign import Plan, Store
@@ -86,7 +86,7 @@ def throughput_ratios(plan: Plan, repetitions: int) -> list[float]:
     questions = [
         Asked(task.key, plan.question(task), ProcessLimits(task.seconds, task.memory_gib)) for task in plan.tasks
     ]
-    duty = Duty.of(columns.solve, columns.prepare, columns.needs(plan))
+    duty = Duty.of(solving.solve, solving.prepare, solving.needs(plan))
     with Pool(duty, workers=1) as one, Pool(duty, workers=2) as two:
         for pool in (one, two):
             warm_up(pool, questions[0])

@@ -13,11 +13,11 @@ from typer.main import get_command
 
 from steadygaze.cli import ABORTED
 from steadygaze.cli.entry_point import BAD_INPUT, BUG, app
-from steadygaze.cli.requirement import NAMES, Outcome
 from steadygaze.engines.refine.boxes import Boxes
 from steadygaze.engines.search.search_arrays import pack_search
 from steadygaze.labels import Verdict
 from steadygaze.perturbation import Shift, find_families
+from steadygaze.requirement import NAMES, Outcome
 
 TARGET = Path(__file__).with_name("cli.md")
 
@@ -76,7 +76,9 @@ JSON_KEYS = {
         "`labels`, `self-check`, `summary`, `store`, `pictures`, as far as the run had them; they add up to its time. "
         "Stored in `timings.json`"
     ),
-    "require": "with `--require`: its `text` and `outcome` (" + ", ".join(f"`{o.value}`" for o in Outcome) + ")",
+    "require": "with `--require` (verify and show): its `text` and `outcome` ("
+    + ", ".join(f"`{o.value}`" for o in Outcome)
+    + ")",
     "output": "verify only: the `directory` of the result and its `pictures`; `picked`: the reason for the "
     "method, if none was given",
 }
@@ -236,12 +238,18 @@ def _families() -> Iterator[tuple[str, str, str]]:
 
 
 def _exit_codes() -> Iterator[tuple[str, str]]:
-    yield str(Verdict.ROBUST.exit_code), "robust: the property holds everywhere in the domain; or `--require` is met"
-    yield str(Verdict.NOT_ROBUST.exit_code), "not robust: a violation is proved; or `--require` is not met"
+    yield (
+        str(Verdict.ROBUST.exit_code),
+        (
+            "robust: the property holds everywhere in the domain; or the requirement is met. Commands that only show "
+            "or write something end with 0 when they did, unless `--exit-code` is given"
+        ),
+    )
+    yield str(Verdict.NOT_ROBUST.exit_code), "not robust: a violation is proved; or the requirement is missed"
     yield (
         str(Verdict.UNDECIDED.exit_code),
-        "undecided: a limit ended the run, points are too close to a threshold to decide, or a search found no "
-        "violation in the part of the domain that it visited",
+        "undecided: a limit ended the run, points are too close to a threshold to decide, a search found no "
+        "violation in the part of the domain that it visited, or bounds leave a requirement open",
     )
     yield (
         str(BAD_INPUT),

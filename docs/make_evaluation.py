@@ -4,8 +4,9 @@
     steadygaze campaign run filters --out filters
     steadygaze campaign run perturbations --out perturbations
     steadygaze campaign run networks --out networks
+    steadygaze campaign run object --out object
     python docs/make_evaluation.py paper --filters filters --perturbations perturbations --networks networks \\
-        --machine "2 cores of …"
+        --object object --machine "2 cores of …"
 
 Every number comes from the campaigns, or from docs/paper_statuses.json, which holds the table and the settings of the
 paper. Beside the page the problems of the campaign are written as evaluation.parquet.
@@ -39,6 +40,10 @@ from steadygaze.errors import SteadygazeError
 from steadygaze.words import percent_down
 
 FOLDER = Path(__file__).resolve().parent
+sys.path.insert(0, str(FOLDER))
+
+from evaluation_object import object_picture, object_section, proved_shares  # noqa: E402
+
 PAPER = FOLDER / "paper_statuses.json"
 WIDTH, COLOURS = 1200, 128
 TITLES = {
@@ -60,6 +65,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--filters", help="the directory of a campaign with several filters and distances")
     parser.add_argument("--perturbations", help="the directory of a campaign with perturbations one at a time")
     parser.add_argument("--networks", help="the directory of a campaign with networks that are not chains")
+    parser.add_argument("--object", help="the directory of a campaign that asks for attention on the object")
     parser.add_argument("--machine", help="the machine of the campaign, in words")
     parser.add_argument("--out", default=str(FOLDER / "evaluation.md"), help="the page to write")
     given = parser.parse_args(arguments)
@@ -72,11 +78,14 @@ def main(arguments: Sequence[str]) -> int:
             if place is not None
         }
         networks = None if given.networks is None else Store.open(given.networks)
-        text = make_page(store, others=others, networks=networks, machine=given.machine)
-        for one in (store, *others.values(), *([] if networks is None else [networks])):
+        on_object = None if given.object is None else Store.open(given.object)
+        text = make_page(store, others=others, networks=networks, on_object=on_object, machine=given.machine)
+        for one in (store, *others.values(), *(one for one in (networks, on_object) if one is not None)):
             if str(one.head.commit).endswith("+changes"):
                 raise ValueError(f"{one.directory}: was run with changes that are in no commit; run it from a commit")
         pictures = make_pictures(store, target.parent / "images" / "evaluation")
+        if on_object is not None:
+            object_picture(proved_shares(make_records(on_object)), target.parent / "images" / "evaluation")
     except (SteadygazeError, ValueError) as error:
         print(f"make_evaluation: {error}", file=sys.stderr)
         return 2
@@ -90,15 +99,16 @@ def make_page(
     *,
     others: Mapping[str, Store] | None = None,
     networks: Store | None = None,
+    on_object: Store | None = None,
     machine: str | None = None,
 ) -> str:
     """The page without its pictures; ValueError where a campaign has not ended.
 
     others: campaigns that single tables are (also) made from, by the names of the tables. networks: a campaign with
-    networks that are not chains.
+    networks that are not chains. on_object: one that asks for attention on the object.
     """
     others = others or {}
-    for one in (store, *others.values(), *([] if networks is None else [networks])):
+    for one in (store, *others.values(), *(one for one in (networks, on_object) if one is not None)):
         left = len(one.plan.tasks) - len(one.rows())
         if left:
             raise ValueError(f"{left} problems have not ended; run the campaign to its end first")
@@ -110,6 +120,7 @@ def make_page(
         *_comparable(plan, paper),
         *_efforts(records),
         *([] if networks is None else _networks(networks)),
+        *([] if on_object is None else _on_object(on_object)),
         "## Insights",
         "",
     ]
@@ -311,6 +322,15 @@ def _networks(store: Store) -> list[str]:
         f"Searches (gbs) on the same questions, for the label, the attention and both: {told}.",
         "",
     ]
+
+
+def _on_object(store: Store) -> list[str]:
+    """The proved shares of networks trained plainly, with L1, and to look at the object."""
+    opening = (
+        f"From the campaign `{store.plan.name}` at commit {_commit(store)}: images {_images(store.plan)}; "
+        f"{_combinations(store.plan)}."
+    )
+    return object_section(proved_shares(make_records(store)), opening, _table)
 
 
 def _mean_percent(records: Sequence[Record], name: str) -> str:

@@ -177,8 +177,9 @@ def verify(
     * property: "cr", "ar" or "both".
     * explain: the explanation method: "gradient"; "input-x-gradient", the gradient times the image;
       "smoothgrad:n=8,sigma=0.1,seed=0", the mean of the gradients at the image plus n noises of deviation sigma;
-      "integrated:steps=8,baseline=0", integrated gradients by midpoints. Settings that are not given have these values.
-      Methods that multiply by the image are proved by "refine" alone.
+      "integrated:steps=8,baseline=0", integrated gradients by midpoints; "gradcam:layer=NAME", Grad-CAM;
+      "occlusion:window=4,stride=4,baseline=0", what a logit loses when a window is blanked. Settings that are not given
+      have these values. All but the gradient and SmoothGrad are proved by "refine" alone.
     * attention: what "attention is kept" means. "distance": the maps stay close to the expected ones; "object": their
       mass stays on the object; "pointing": the largest value lies on the object; "alike": they point the same way as
       the expected ones; "topk": they share their strongest pixels.

@@ -157,12 +157,16 @@ class Stop(str):
 
 
 class Status(Enum):
-    """How a run ended, in the paper's words; covers visited regions only."""
+    """How a run ended, in the paper's words; covers visited regions only.
+
+    MISCLASSIFIED is for campaigns with expected labels: the problem was not solved.
+    """
 
     ROBUST = "Robust"
     NOT_ROBUST = "NotRobust"
     TIMEOUT = "Timeout"
     FAILED = "Failed"
+    MISCLASSIFIED = "Misclassified"
 
     @classmethod
     def stopped_by(cls, stop: Stop) -> "Status":
@@ -177,4 +181,5 @@ class Status(Enum):
             Status.NOT_ROBUST: "A visited region violates the property, or contains part of its boundary.",
             Status.TIMEOUT: "A limit ended the run early.",
             Status.FAILED: "Regions were lost or left undecided for numerical reasons, or memory ran out.",
+            Status.MISCLASSIFIED: "The unperturbed image has another label than the expected one.",
         }[self]

@@ -20,7 +20,7 @@ from .attention.inconsistency import original_maps
 from .attention.masks import MaskLike
 from .attention.measures.distance import DISTANCE
 from .attention.measures.wording import Stated
-from .attention.methods import GRADIENT, Method, attended, provable
+from .attention.methods import GRADIENT, Method, attended
 from .attention.options import AttentionOptions
 from .compound import Compound
 from .errors import ImageError, ModelError, OptionError
@@ -146,10 +146,12 @@ class Question:
         names = tuple(str(name) for name in stored["class_names"])
         if len(names) != model.classes or not all(0 <= number < model.classes for number in classes or ()):
             raise ValueError(f"{len(names)} class names and classes {classes} for {model.classes} logits")
+        perturbed = compose(parse_specs([str(spec) for spec in content["domain"]["specs"]], files), pixels)
+        options = restored_attention(attention, classes, mask, arrays or {}, model.graph)
         return cls(
             model=model,
-            perturbed=compose(parse_specs([str(spec) for spec in content["domain"]["specs"]], files), pixels),
-            attention=restored_attention(attention, classes, mask, arrays or {}),
+            perturbed=perturbed,
+            attention=options.judged_on(pixels, moves=perturbed.moving_axis is not None),
             property=Property(content["property"]),
             threshold=Threshold.restore(stored["delta"]),
             names=names,
@@ -185,7 +187,7 @@ class Question:
     @cached_property
     def maps_change_in_regions(self) -> bool:
         """Whether the maps are not constant on regions."""
-        return self.attention.method.factor_baseline is not None
+        return self.attention.method.changes_in_regions
 
     @cached_property
     def unperturbed(self) -> Unperturbed:
@@ -355,10 +357,10 @@ def make_question(
     pixels = fit_image(pixels, model.input_shape, image_name)
     perturbed = compose(parsed, pixels)
     chosen_classes = _classes(asked.classes, model)
-    method = provable(explained.fit(model.graph))
+    method = explained.fit(model.graph)
     options = AttentionOptions(
         steps, asked.distance, chosen_classes, method, asked.measure, asked.mask_of(pixels)
-    )  # fmt: skip
+    ).judged_on(pixels, moves=perturbed.moving_axis is not None)
     question = Question(
         model=model,
         perturbed=perturbed,

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .attention.gradients import pattern_at
+from .attention.methods import GradientMethod
 from .attention.options import AttentionOptions
 from .bounds.bounder import Bounder
 from .compound import Compound
@@ -68,7 +70,7 @@ class Unperturbed:
 
         It also covers a threshold of up to 100 % of the maps' size. 0 if the pattern is proved.
         """
-        if self.pattern is not None:
+        if self._is_certain:
             return 0.0
         if self._bounder is None:
             return math.inf
@@ -77,6 +79,14 @@ class Unperturbed:
         if self.attention.method.factor_baseline is not None:
             size *= self.attention.filter.lipschitz(self.attention.distance.value)
         return size * (1.0 + 1e-9) if math.isfinite(size) else math.inf
+
+    @property
+    def _is_certain(self) -> bool:
+        """Whether the maps, as computed, are those of the proved pattern, up to rounding."""
+        if self.pattern is None or isinstance(self.attention.method, GradientMethod):
+            return self.pattern is not None
+        computed = pattern_at(self.compound.graph, self.compound.perturbed.x0.reshape(1, -1))
+        return all((own == bits[0]).all() for own, bits in zip(self.pattern, computed, strict=True))
 
     @cached_property
     def _bounder(self) -> Bounder | None:

@@ -129,7 +129,7 @@ def test_noises_are_stored_and_no_generator_is_needed_to_load(tmp_path, monkeypa
     noises = result.question.attention.method.arrays["noises"]
     np.testing.assert_array_equal(np.load(tmp_path / "one" / "noises.npy"), noises)
     with monkeypatch.context() as patch:
-        patch.setattr(SmoothGrad, "fit", lambda self, graph: pytest.fail("noises are drawn again"))
+        patch.setattr(np.random, "default_rng", lambda seed: pytest.fail("noises are drawn again"))
         again = load(tmp_path / "one")
     assert again.question.attention == result.question.attention
     assert again.areas == result.areas

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from steadygaze.campaign import stored_campaign as stores
 from steadygaze.campaign.run import CampaignProgress, run_campaign
@@ -174,13 +175,52 @@ def test_rows_whose_campaign_is_not_known_are_not_taken_over(tmp_path: Path):
         run(plan, tmp_path / "out")
 
 
-def test_another_plan_is_refused(tmp_path: Path):
+def test_a_campaign_of_another_name_is_refused(tmp_path: Path):
     run(plan_of(("answer",)), tmp_path / "out")
-    for other in (plan_of(("raise",)), plan_of(("answer",), limit=5.0), plan_of(("answer",), ("0", "0.1"))):
-        with pytest.raises(
-            StoreError, match=r"differs from this plan in its (models|images|tasks); choose another --out"
-        ):
-            run(other, tmp_path / "out")
+    with pytest.raises(StoreError, match="holds the campaign 'faults', and this plan is called 'other'; choose"):
+        run(replace(plan_of(("answer",)), name="other"), tmp_path / "out")
+
+
+def test_a_plan_may_grow_and_shrink_and_only_new_problems_run(tmp_path: Path, log: Path):
+    out = tmp_path / "out"
+    assert run(plan_of(("answer",)), out) == {"Robust": 1}
+    assert run(plan_of(("answer", "print"), ("0", "0.01")), out) == {"Robust": 4}
+    assert len(log.read_text(encoding="ascii").splitlines()) == 4
+    assert run(plan_of(("print",)), out) == {"Robust": 1}
+    assert [row["key"] for row in Store.open(out).rows().values()] == ["print_0"]
+    # What was left out for a while is still known.
+    assert run(plan_of(("answer", "print"), ("0", "0.01")), out) == {"Robust": 4}
+    assert len(log.read_text(encoding="ascii").splitlines()) == 4
+
+
+def test_a_file_that_changed_makes_new_problems(tmp_path: Path, log: Path):
+    plan, out = plan_of(("answer", "print")), tmp_path / "out"
+    run(plan, out)
+    changed = replace(plan.models["print"], sha256="1" * 64)
+    other = replace(plan, models=plan.models | {"print": changed})
+    assert run(other, out) == {"Robust": 2}
+    solved = [line.split()[0] for line in log.read_text(encoding="ascii").splitlines()]
+    assert sorted(solved) == ["answer_0", "print_0", "print_0"]
+
+
+def test_what_a_limit_ended_is_solved_again_with_other_limits(tmp_path: Path, log: Path):
+    plan, out = plan_of(("answer", "raise"), limit=20.0), tmp_path / "out"
+    assert run(plan, out) == {"Robust": 1, "Failed": 1}
+    run(plan_of(("answer", "raise"), limit=30.0), out)
+    solved = [line.split()[0] for line in log.read_text(encoding="ascii").splitlines()]
+    assert sorted(solved) == ["answer_0", "raise_0", "raise_0"]
+
+
+def test_rows_that_do_not_tell_their_problem_allow_no_other_plan(tmp_path: Path):
+    """Rows of earlier versions."""
+    plan, out = plan_of(("answer",)), tmp_path / "out"
+    run(plan, out)
+    path = out / "rows" / "answer_0.json"
+    row = json.loads(path.read_text(encoding="ascii"))
+    path.write_text(json.dumps({"key": row["key"], "answer": row["answer"], "measured": row["measured"]}), "ascii")
+    assert run(plan, out) == {"Robust": 1}
+    with pytest.raises(StoreError, match="rows of an earlier version of steadygaze do not tell which"):
+        run(plan_of(("answer", "print")), out)
 
 
 def test_other_versions_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -147,7 +147,7 @@ def test_a_problem_that_takes_several_workers_with_it_is_failed():
 
 def test_a_worker_of_other_versions_is_refused():
     from steadygaze.campaign.run import solve_remotely
-    from steadygaze.campaign.stored_campaign import made_by
+    from steadygaze.campaign.versions import made_by
 
     expected = made_by() | {"numpy": "9.9"}
     with pytest.raises(StoreError, match=r"a worker of the cluster has numpy [\d.]+ \(not 9.9\); install the same"):

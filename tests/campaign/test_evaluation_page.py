@@ -146,3 +146,16 @@ def test_networks_that_are_not_chains_have_a_section(maker: ModuleType, tmp_path
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     assert len(rows) == 4
     assert {tuple(row[3:9]) for row in rows} == {("7", "7", "1", "1", "90.00 %", "25.00 %")}
+
+
+def test_networks_on_the_object_have_a_section_with_a_picture(maker: ModuleType, tmp_path: Path):
+    def shown(task: Task) -> dict[str, Any]:
+        return shares(0.9, 0.25 if "100" in task.model else 0.75) | {"seconds": 1.0}
+
+    store = made_up(tmp_path, shown)
+    page = maker.make_page(store, on_object=store)
+    assert "## Networks that look at the object" in page and "images/evaluation/object.png" in page
+    assert "lie at least 50 percentage points on" in page
+    found = maker.proved_shares(maker.make_records(store))
+    assert {share for own in found.values() for share in own} == {0.25, 0.75}
+    assert maker.object_picture(found, tmp_path / "pictures").stat().st_size > 1000

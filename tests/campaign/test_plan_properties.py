@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from steadygaze.campaign.columns import answer, make_problem
 from steadygaze.campaign.plan_file import read_plan
+from steadygaze.campaign.solving import make_problem, solve
 from steadygaze.errors import OptionError
 
 PLAN = """
@@ -46,11 +46,10 @@ def test_every_property_takes_its_own_threshold(tmp_path: Path) -> None:
     by_name = {task.options["attention"]: task for task in plan.tasks}
     assert by_name["object"].options["classes"] == "predicted" and by_name["alike"].options["gamma"] == "0.9"
     for name, task in by_name.items():
-        problem = make_problem(plan.question(task))
-        found = answer(problem, "map", until=None, w_delta=None)
+        problem, found = make_problem(plan.question(task)), solve(plan.question(task))
         assert problem.attention.measure.name == name and found["status"] in ("Robust", "NotRobust")
         assert (found["ar_at_25_low"] is None) == (name != "distance")
-    assert answer(make_problem(plan.question(by_name["object"])), "map", until=None, w_delta=None)["ar_low"] is not None
+    assert solve(plan.question(by_name["object"]))["ar_low"] is not None
 
 
 @pytest.mark.parametrize(

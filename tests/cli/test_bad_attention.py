@@ -54,6 +54,15 @@ CASES = [
     ((*OBJECT, *MASK, "--delta", "3"), "delta '3' does not go with attention object"),
     ((*POINTING, *MASK, "--tau", "0.5"), "does not go with attention pointing"),
     ((*OBJECT, *MASK, "--dist", "l1"), "dist 'l1' does not go with attention object"),
+    (("--explain", "gradcam:layer=conv1"), "gradcam: the network has no convolutions"),
+    (("--explain", "occlusion:window=0"), "occlusion: window is 0"),
+    (("--explain", "occlusion:stride=0"), "occlusion: stride is 0"),
+    (("--explain", "occlusion:window=29,stride=4"), "a window of 29 pixels is larger than the image, which is 28×28"),
+    (("--explain", "occlusion:baseline=nan"), "baseline is 'nan'"),
+    (("--explain", "smoothgrad:n=0"), "smoothgrad: n is 0"),
+    (("--explain", "integrated:steps=0"), "integrated: steps is 0"),
+    (("--explain", "occlusion", "--method", "gbs"), "maps of occlusion change within a region"),
+    (("--explain", "saliency"), "'saliency' is not known; expected gradcam, gradient, "),
 ]
 
 
@@ -65,6 +74,28 @@ def test_one_line_and_nothing_written(run: Runner, masks: Path, given: tuple[str
     assert result.err.startswith("steadygaze: ") and result.err.count("\n") == 1 and result.err.endswith("\n")
     assert complaint in result.err
     assert sorted(path.name for path in masks.iterdir()) == before
+
+
+def test_an_unknown_layer_is_refused_with_the_list(run: Runner):
+    given = ("verify", "M-CNN-S", "--image", "mnist:69990", "--perturb", "brightness:0..0.1")
+    for text in ("gradcam:layer=conv9", "gradcam"):
+        result = run(*given, "--explain", text)
+        assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
+        assert "expected layer=NAME with one of conv1, relu1, conv2, relu2" in result.err
+
+
+def test_an_image_without_mass_is_refused(run: Runner, place: Path):
+    """Input×gradient of a black image is zero: nothing to keep, whatever is asked but the distance."""
+    Image.new("L", (28, 28), 0).save(place / "black.png")
+    half = np.zeros((28, 28), dtype=np.uint8)
+    half[:14] = 255
+    Image.fromarray(half).save(place / "half.png")
+    model, perturbed = "M-FNN-100", ("--perturb", "brightness:0..0.1")
+    for given in ((*OBJECT, "--mask", "half.png"), (*POINTING, "--mask", "half.png"), ("--attention", "alike"),
+                  ("--attention", "topk")):  # fmt: skip
+        result = run("verify", model, "--image", "black.png", *perturbed, "--explain", "input-x-gradient", *given)
+        assert (result.code, result.out, result.err.count("\n")) == (2, "", 1), result.err
+        assert "zero everywhere, so there is no attention to keep" in result.err
 
 
 def test_stored_results_answer_thresholds_of_their_own_property_only(run: Runner, place: Path):
@@ -93,6 +124,8 @@ def test_resume_with_another_mask_or_property_is_refused(run: Runner, place: Pat
         (*asked, "--mask", "auto:bright=0.5,grow=1"),
         (*SMALL, "--method", "refine", *POINTING, *MASK),
         (*SMALL, "--method", "refine"),
+        (*asked, *MASK, "--explain", "input-x-gradient"),
+        (*asked, *MASK, "--explain", "occlusion:window=14,stride=14"),
     ):
         refused = run(*given, "--resume", "kept")
         assert refused.code == 2 and refused.err.count("\n") == 1, refused.err

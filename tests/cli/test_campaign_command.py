@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import pytest
 from typer.main import get_command
 
 from steadygaze.cli import app
-from support.command_line import Runner
+from support.command_line import Run, Runner
 
 PROGRAM = (sys.executable, "-c", "import sys; from steadygaze.cli import main; sys.exit(main())")
 SECONDS = 600
@@ -73,6 +74,55 @@ def test_status(done: tuple[Path, subprocess.CompletedProcess], run: Runner):
     answer = run("campaign", "status", done[0], "--json").json
     assert (answer["problems"], answer["open"], answer["is_running"]) == (6, 0, False)
     assert sum(answer["status"].values()) == 6 and answer["failures"] == []
+
+
+def test_requirements_are_judged_without_solving_again(
+    done: tuple[Path, subprocess.CompletedProcess], run: Runner, place: Path
+):
+    """The plan of the campaign with a requirement: no problem is new, so no worker starts."""
+    out = place / "out"
+    shutil.copytree(done[0], out)
+
+    def gate(text: str) -> Run:
+        plan = PLAN.replace('method = "map"', f'method = "map"\nrequire = "{text}"')
+        Path("tiny.toml").write_text(plan, encoding="ascii")
+        return run("campaign", "run", "tiny.toml", "--out", out)
+
+    assert gate("CR >= 0.5").code == 0
+    assert run("campaign", "status", out, "--exit-code").code == 0
+    missed = gate("median CR <= 0.5")
+    assert missed.code == 10 and "Required median CR <= 0.5: not met (median CR 100 %)" in missed.out
+    blamed = [line.strip() for line in missed.out.splitlines() if line.startswith("  ")]
+    assert [line.split(": ")[0] for line in blamed] == [f"M-FNN-100_mnist-6999{n}_B_map_both_3" for n in (0, 1)]
+    assert run("campaign", "status", out).code == 0 and run("campaign", "status", out, "--exit-code").code == 10
+    data = run("campaign", "status", out, "--json").json["require"]
+    assert data["outcome"] == "not met" and len(data["requirements"][0]["to_blame"]) == 2 and data["unanswered"] == []
+    path = out / "rows" / "M-FNN-100_mnist-69990_B_map_both_3.json"
+    row = json.loads(path.read_text(encoding="ascii"))
+    row["answer"] |= {"status": "Timeout", "reason": "timeout of 1 s"}
+    path.write_text(json.dumps(row), encoding="ascii")
+    late = gate("50% of images meet CR >= 0.5")
+    assert late.code == 3 and "1 problems failed, timed out or have not ended" in late.out
+    assert "_map_both_3: Timeout: timeout of 1 s" in late.out and "All requirements: undecided" in late.out
+    assert gate("CX >= 1").code == 2
+    assert run("campaign", "run", "tiny.toml", "--out", out).err.count("\n") == 1
+
+
+def test_junit_and_report_are_written(done: tuple[Path, subprocess.CompletedProcess], run: Runner, place: Path):
+    assert run("campaign", "junit", done[0]).out.startswith("<?xml")
+    written = run("campaign", "junit", done[0], "--out", "out.xml")
+    assert (
+        written.code == 0
+        and "wrote out.xml" in written.err
+        and run("campaign", "junit", done[0], "--out", "out.xml").code == 2
+    )
+    told = run("campaign", "report", done[0], "--out", "pages")
+    assert (told.code, told.out) == (0, "report  pages/index.html (0 full reports)\n")
+    refused = run("campaign", "report", done[0], "--out", "pages", "--full", "nothing")
+    assert refused.code == 2 and "--full 'nothing': no such problem" in refused.err
+    key = "M-FNN-100_mnist-69990_B_map_both_3"
+    made = run("campaign", "report", done[0], "--out", "pages", "--full", key, "--json").json
+    assert made["notes"] == [] and len(made["reports"]) == 1 and Path(made["reports"][0]).stat().st_size > 10000
 
 
 def test_tables(done: tuple[Path, subprocess.CompletedProcess], run: Runner, place: Path):

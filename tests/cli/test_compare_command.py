@@ -9,6 +9,8 @@ import pytest
 from steadygaze import load
 from steadygaze.cli.comparison_text import contrary_text, describe_comparison
 from steadygaze.compare import comparison_figure as figure
+from steadygaze.compare.worsening import judge_worsening
+from steadygaze.requirement import Outcome
 from support.command_line import SMALL, Runner
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "compare.md"
@@ -112,14 +114,81 @@ def test_a_result_is_never_replaced(run: Runner, pair: tuple[str, str]):
         (("one", "two", "--delta", "x"), "not a threshold"),
         (("one", "two", "--out", "one/result.json"), "exists already"),
         (("one", "two", "--out", "one/result.json/x.png"), "is not a directory"),
-        (("one", "searched"), "searched: holds a search (bfs), which has no shares"),
+        (("one", "searched"), "searched: holds a search (gbs), which bounds no shares"),
+        (("one", "two", "--share", "CR"), "--share goes with --fail-if-worse"),
+        (("one", "two", "--fail-if-worse", "2"), "--fail-if-worse is '2'; expected a share"),
+        (("one", "two", "--fail-if-worse", "nan"), "--fail-if-worse is 'nan'; expected a share"),
+        (("one", "two", "--fail-if-worse", "0", "--share", "CX"), "--share: there is no share 'CX'"),
     ],
 )
 def test_refusals_are_one_line(run: Runner, pair: tuple[str, str], arguments: tuple[str, ...], words: str):
     if "searched" in arguments:
-        run(*SMALL, "--method", "bfs", "--out", "searched")
+        run(*SMALL, "--method", "gbs", "--delta", "3.0", "--out", "searched")
     result = run("compare", *arguments)
     assert (result.code, result.out) == (2, "") and words in result.err and result.err.count("\n") == 1
+
+
+def test_a_bfs_takes_part_by_its_shares(run: Runner, pair: tuple[str, str], undrawn: None):
+    run("verify", "M-FNN-100", *SMALL[2:], "--out", "searched", "--delta", "10%", "--method", "bfs")
+    for order in (("one", "searched"), ("searched", "one")):
+        told = run("compare", *order, "--json", "--fail-if-worse", "0.01", "--out", "fig.png", "--force")
+        assert told.code == 0, told.err
+        exact, bounded = (
+            next(each for each in told.json["results"] if each["method"] == name) for name in ("map", "bfs")
+        )
+        for name, (low, high) in bounded["area"].items():
+            if name != "undecided":
+                assert low <= exact["area"][name][0] and exact["area"][name][1] <= high
+        both = next(each for each in told.json["differences"] if each["property"] == "both")
+        assert not both["exact"] and both["shares"]["both"][0] <= exact["area"]["CR&AR"][0]
+    assert "not known" in run("compare", "one", "searched").out
+
+
+def test_a_worse_network_fails(run: Runner, pair: tuple[str, str]):
+    """M-FNN-200 keeps its attention on less of the domain than M-FNN-100, both their label everywhere."""
+    shares = [load(one).areas["CR&AR"] for one in pair]
+    lost = shares[0][0] - shares[1][1]
+    assert lost > 0.02
+    told = run("compare", *pair, "--fail-if-worse", "0.01")
+    assert told.code == 10 and "Not worse by more than 0.01: not met" in told.out and "M-FNN-200: CR&AR" in told.out
+    assert run("compare", *pair, "--fail-if-worse", str(lost + 0.001)).code == 0
+    assert run("compare", *reversed(pair), "--fail-if-worse", "0").code == 0
+    assert run("compare", *pair, "--fail-if-worse", "0", "--share", "CR").code == 0
+    assert run("compare", *pair, "--fail-if-worse", "0.01", "--share", "IR").code == 10, "more of IR is worse"
+    assert run("compare", pair[0], pair[0], pair[1], "--fail-if-worse", "1%").code == 10
+    gate = run("compare", *pair, "--fail-if-worse", "1%", "--share", "ar&cr", "--json").json["fail_if_worse"]
+    assert (gate["share"], gate["allowed"], gate["outcome"]) == ("CR&AR", 0.01, "not met")
+    assert gate["baseline"] == list(shares[0]) and gate["results"][0]["bounds"] == list(shares[1])
+
+
+def test_what_bounds_leave_open_is_open(run: Runner, pair: tuple[str, str]):
+    run("verify", "M-FNN-100", *SMALL[2:], "--out", "part", "--delta", "10%", "--method", "map", "--max-regions", "2")
+    share, (low, high) = load("one").areas["CR&AR"][0], load("part").areas["CR&AR"]
+    assert low <= share <= high and low < high
+    order, gap = (("one", "part"), share - low) if share - low > high - share else (("part", "one"), high - share)
+    assert run("compare", *order, "--fail-if-worse", f"{gap / 2:f}").code == 3
+    assert run("compare", *order, "--fail-if-worse", f"{gap + 0.01:f}").code == 0
+
+
+@pytest.mark.parametrize(
+    ("baseline", "new", "outcome"),
+    [
+        # In 64ths; 1 is allowed.
+        ((40, 42), (20, 38), Outcome.NOT_MET),
+        ((40, 42), (20, 39), Outcome.UNDECIDED),
+        ((40, 40), (39, 39), Outcome.MET),
+        ((40, 42), (40, 42), Outcome.UNDECIDED),
+        ((40, 42), (41, 42), Outcome.MET),
+        ((0, 64), (0, 64), Outcome.UNDECIDED),
+        ((0, 1), (0, 0), Outcome.MET),
+        ((10, 20), (63, 64), Outcome.MET),
+    ],
+)
+def test_worse_is_proved_and_not_worse_is_proved(baseline: tuple, new: tuple, outcome: Outcome):
+    shares = [tuple(end / 64 for end in bounds) for bounds in (baseline, new)]
+    losses = [tuple(1 - end for end in reversed(bounds)) for bounds in shares]
+    assert judge_worsening(*shares, allowed=1 / 64) is outcome
+    assert judge_worsening(*losses, allowed=1 / 64, share="MR") is outcome
 
 
 def test_a_name_cannot_make_markup(run: Runner, pair: tuple[str, str], capsys: pytest.CaptureFixture[str]):

@@ -49,7 +49,7 @@ def test_the_first_signal_gives_a_partial_result(run: Runner, monkeypatch: pytes
     assert result.code == 3
     assert result.json["complete"] is False and result.json["stopped"] == "interrupted"
     assert 0.0 < result.json["area"]["CR"][0] < 1.0
-    assert run("show", "out").code == 3
+    assert run("show", "out", "--exit-code").code == 3
 
 
 def test_the_second_signal_aborts(run: Runner, monkeypatch: pytest.MonkeyPatch, place: Path):

@@ -22,7 +22,7 @@ def test_refine_from_question_to_boundary(run: Runner):
     told = run(*PLANE, "--method", "refine", "--until", "exact", "--out", "out")
     assert told.code == 10, told.err
     assert {path.name for path in Path("out").iterdir()} >= {"result.json", "regions.npz", "map.png"}
-    again = run("show", "out")
+    again = run("show", "out", "--exit-code")
     assert (again.code, again.out) == (told.code, told.out) and "decided by bounds" in told.out
     refined, mapped = run("show", "out", "--json").json, run(*PLANE, "--method", "map", "--out", "map", "--json").json
     for name, bounds in mapped["area"].items():
@@ -57,7 +57,7 @@ def test_the_method_is_picked_and_named(run: Runner, monkeypatch: pytest.MonkeyP
     assert large["method"] == "refine" and "more than 200,000 regions" in large["output"]["picked"]
     assert (large["until"], large["goal"]) == (0.001, "map")
     assert "picked" not in run(*PLANE, "--method", "refine", "--out", "given", "--json").json["output"]
-    assert run("show", "large").code == 10
+    assert run("show", "large", "--exit-code").code == 10
 
 
 def test_four_parameters_are_refined_without_a_picture(run: Runner):
@@ -99,7 +99,7 @@ def test_goal_verdict_ends_with_a_violation(run: Runner):
     answer = run(*PLANE, "--goal", "verdict", "--out", "out", "--json")
     assert answer.code == 10 and answer.json["goal"] == "verdict" and answer.json["method"] == "refine"
     assert answer.json["output"]["picked"] == "--goal was given"
-    told = run("show", "out")
+    told = run("show", "out", "--exit-code")
     assert told.code == 10 and "NOT ROBUST: At brightness" in told.out
 
 

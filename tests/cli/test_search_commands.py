@@ -152,7 +152,7 @@ def test_a_timeout_before_the_first_region_is_undecided(run: Runner):
     for method in SEARCHES:
         result = run(*SMALL, "--method", method, "--timeout", "1e-9", "--out", method, "--json")
         assert (result.code, result.json["status"], result.json["components"]) == (3, "Timeout", None)
-        assert run("show", method).code == 3
+        assert run("show", method, "--exit-code").code == 3
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -172,7 +172,7 @@ def test_the_first_signal_gives_what_was_visited(run: Runner, monkeypatch: pytes
     monkeypatch.setattr(walker, "ASK_EVERY", 0.0)  # at every step
     result = run(*SQUARE, "--method", "bfs", "--property", "cr", "--out", "out", "--json")
     assert result.code == 3 and result.json["stopped"] == "interrupted" and result.json["visited"] in range(16, 64)
-    assert run("show", "out").code == 3
+    assert run("show", "out", "--exit-code").code == 3
 
 
 def test_four_parameters_have_no_picture_and_the_text_says_so(
@@ -205,7 +205,7 @@ def test_a_domain_without_zero_can_be_searched_breadth_first(run: Runner):
 @pytest.mark.parametrize("method", SEARCHES)
 def test_show_says_the_same_words(run: Runner, method: str):
     told = run(*LINE, "--method", method, "--out", "out")
-    again = run("show", "out")
+    again = run("show", "out", "--exit-code")
     assert (again.code, again.out) == (told.code, told.out)
 
 

@@ -17,7 +17,7 @@ def test_three_perturbations_from_question_to_pictures(run: Runner):
         told.out.split()
     )
     assert {path.name for path in Path("out").iterdir()} >= {"result.json", "regions.npz", "map.png"}
-    again = run("show", "out")
+    again = run("show", "out", "--exit-code")
     assert (again.code, again.out) == (told.code, told.out)
 
 

@@ -6,7 +6,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from steadygaze.engines.refine.pointwise import PointPasses, bound_rounding, margin_slack
+from steadygaze.engines.refine.point_rounding import bound_rounding, margin_slack
+from steadygaze.engines.refine.pointwise import PointPasses
 from steadygaze.network.doubts import doubtful_bits
 from steadygaze.question import Question, make_question
 from support.networks.layered_models import make_model

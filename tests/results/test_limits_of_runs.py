@@ -13,7 +13,7 @@ import steadygaze
 from steadygaze import Budget, Limits, Result
 from steadygaze.bounds.bounder import Bounder
 from steadygaze.budget import Clock
-from steadygaze.campaign import columns
+from steadygaze.campaign import solving
 from steadygaze.campaign.plan_file import read_plan
 from steadygaze.engines.map.streamed_map import StreamedMap
 from steadygaze.engines.refine.boxes import Boxes, BoxQuestion, Frontier
@@ -135,5 +135,5 @@ method = "map"
 """
     (tmp_path / "plan.toml").write_text(text, encoding="ascii")
     plan = read_plan(tmp_path / "plan.toml")
-    found = columns.solve(plan.question(plan.tasks[0]))
+    found = solving.solve(plan.question(plan.tasks[0]))
     assert found["status"] == "Timeout" and found["verdict"] == "undecided" and found["reason"].startswith("timeout")

@@ -7,6 +7,7 @@ import numpy as np
 from msgspec import UNSET, Struct, UnsetType
 
 from ..errors import OptionError
+from ..network.graph import Graph
 from ..threshold import Threshold
 from .distances import Distance
 from .filters import Filter
@@ -14,7 +15,7 @@ from .masks import EXAMPLE, Mask, MaskLike
 from .measures import Measure, find_measures
 from .measures.distance import DISTANCE
 from .measures.wording import Stated
-from .methods import GRADIENT, Method, provable
+from .methods import GRADIENT, Method
 from .options import AttentionOptions
 
 
@@ -149,8 +150,12 @@ def restored_attention(
     classes: tuple[int, ...] | None,
     weights: np.ndarray | None,
     arrays: Mapping[str, np.ndarray],
+    graph: Graph,
 ) -> AttentionOptions:
-    """The options in the attention of a `result.json`; weights (H, W) of its mask; arrays of its explanation method."""
+    """The options in the attention of a `result.json` for a classifier; weights (H, W) of its mask.
+
+    arrays: those of its explanation method.
+    """
     measure = Measure.parse(str(content.get("property", DISTANCE.name)))
     if content.get("threshold") is not None:
         measure, _ = measure.with_threshold(str(content["threshold"]))
@@ -164,7 +169,7 @@ def restored_attention(
     if measure.needs_mask != (mask is not None):
         raise ValueError(f"the property {measure.name} does not fit its mask")
     distance = measure.norm or Distance.parse(str(content["distance"]))
-    method = provable(Method.parse(str(content.get("explain", GRADIENT.text))).with_arrays(arrays))
+    method = Method.parse(str(content.get("explain", GRADIENT.text))).with_arrays(arrays).fit(graph)
     if method.sha256 != content.get("explain_sha256", ""):
         raise ValueError("the arrays of its explanation method differ from what was written")
     return AttentionOptions(Filter.parse(content["filter"]), distance, classes, method, measure, mask)

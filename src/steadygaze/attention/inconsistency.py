@@ -28,6 +28,7 @@ from .filters import IDENTITY
 from .gradients import AimedChain, allowed_flips, gradient_maps, maps_under
 from .measures import Expectation, Measure
 from .measures.distance import DISTANCE
+from .methods import GradientMethod
 from .options import AttentionOptions
 from .rows import Maps, blank_maps, compress, lay_out
 
@@ -157,7 +158,9 @@ def original_gradients(compound: Compound, options: AttentionOptions) -> np.ndar
 
 
 def original_maps(compound: Compound, options: AttentionOptions) -> np.ndarray:
-    """The filtered maps (K', C, H, W) of the unperturbed image, under its pattern."""
+    """The filtered maps (K', C, H, W) of the unperturbed image, under its pattern if they are made of gradients."""
+    if not isinstance(options.method, GradientMethod):
+        return options.filter(options.explained(compound.graph, compound.perturbed.x0))
     return options.finish(original_gradients(compound, options), compound.perturbed.x0)
 
 

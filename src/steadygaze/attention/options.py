@@ -1,15 +1,17 @@
 """How maps are judged: attention method, filter, the property asked of them, its distance or mask, classes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..network.graph import Graph
 from .distances import Distance
 from .filters import IDENTITY, Filter
 from .masks import Mask
 from .measures import Measure
 from .measures.distance import DISTANCE
-from .methods import GRADIENT, GradientMethod
+from .methods import GRADIENT, GradientMethod, Method
+from .methods.gradcam import upsample
 
 
 @dataclass(frozen=True)
@@ -17,15 +19,33 @@ class AttentionOptions:
     """Which maps are judged and how: filter, the classes to sum over (None: all), method, property and mask.
 
     distance: the norm of differences between maps, and of their errors. Properties other than the distance have a norm
-    of their own.
+    of their own. resolution (H, W): maps are brought to it before they are filtered; None leaves them as they are.
     """
 
     filter: Filter = IDENTITY
     distance: Distance = Distance.L2
     classes: tuple[int, ...] | None = None
-    method: GradientMethod = GRADIENT
+    method: Method = GRADIENT
     measure: Measure = DISTANCE
     mask: Mask | None = None
+    resolution: tuple[int, int] | None = None
+
+    def judged_on(self, image: np.ndarray, *, moves: bool) -> "AttentionOptions":
+        """The options for an image (C, H, W): masks, single pixels, and maps that move along need its resolution."""
+        channels, height, width = image.shape
+        is_other = self.method.map_shape((channels, height, width))[1:] != (height, width)
+        is_needed = moves or self.mask is not None or self.measure.tells_strayed
+        return replace(self, resolution=(height, width)) if is_other and is_needed else self
+
+    def map_shape(self, shape: tuple[int, int, int]) -> tuple[int, int, int]:
+        """The shape of one map as it is judged, for images of a shape (C, H, W)."""
+        own = self.method.map_shape(shape)
+        return own if self.resolution is None else (own[0], *self.resolution)
+
+    def explained(self, graph: Graph, image: np.ndarray) -> np.ndarray:
+        """Unfiltered maps (K', C, H, W) at an image, by the definition of the method."""
+        found = self.method.maps(graph, image, self.chosen(graph.classes))
+        return found if self.resolution is None else upsample(found, *self.resolution)
 
     @property
     def largest_factor(self) -> float:
@@ -55,8 +75,12 @@ class AttentionOptions:
         return float(self.losses(actual[None], expected[None], None if weights is None else weights[None])[0])
 
     def targets(self, count: int) -> np.ndarray:
-        """Weights (K', A) of the network's aims, for `count` logits: maps are made of the gradients of these sums."""
-        return self.method.targets(count)[self.chosen(count)]
+        """Weights (K', A) of the network's aims, for `count` logits: maps are made of the gradients of these sums.
+
+        Those of the chosen logits for methods that are made of more than gradients.
+        """
+        weights = self.method.targets(count) if isinstance(self.method, GradientMethod) else np.eye(count)
+        return weights[self.chosen(count)]
 
     def total_size(self, error: np.ndarray) -> float:
         """A bound on an error of maps (K', pixels) after the filter, summed over the classes."""

@@ -16,6 +16,7 @@ from ..perturbation import Perturbed
 from ..tolerances import MAX_MAP_PARAMETERS, SMALLEST_WEIGHT, UNIT, gamma
 from .decisions import OPEN, near_kinks
 from .expected import Ends, MovedAlong
+from .explained import ENCLOSURES
 from .forms import Forms, pixels
 from .intervals import difference, product
 from .norms import DEEP
@@ -79,6 +80,8 @@ class Bounder:
             )
         everything = np.eye(graph.classes, dtype=np.int64)
         rivals = np.delete(np.arange(graph.classes), label)
+        kind = ENCLOSURES.get(type(attention.method))
+        self.explained = None if kind is None else kind(graph, attention)
         self.margins = Readout.of(self.segments[-1], everything[label] - everything[rivals])
         self.classes = graph.classes
 
@@ -153,7 +156,7 @@ class Bounder:
             passed = forward(self.segments, self.layers, image, self.perturbed.domain.dimension)
             inconsistency = np.tile([0.0, np.inf], (len(low), 1))
             if asks_attention:
-                inconsistency = self.inconsistency_bounds(passed, cell, low, high)
+                inconsistency = self.inconsistency_bounds(passed, cell, low, high, image)
             assert image.corners is not None
             return Hulls(*self.margins.at_corners(passed.last, image.corners), inconsistency)
 
@@ -191,10 +194,16 @@ class Bounder:
         least, most = self.margins.bounds(passed.last)
         return np.stack([least.min(axis=1, initial=np.inf), most.min(axis=1, initial=np.inf)], axis=1)
 
-    def inconsistency_bounds(self, passed: Passed, cell: int, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-        """Bounds (B, 2) of the inconsistency."""
+    def inconsistency_bounds(
+        self, passed: Passed, cell: int, low: np.ndarray, high: np.ndarray, image: Forms | None = None
+    ) -> np.ndarray:
+        """Bounds (B, 2) of the inconsistency; image: the pixels, if they are known to lie in hulls inside the boxes."""
         measure, weights = self.attention.measure, self._weights(cell, low, high)
-        found, expected = gradients(self.segments, passed, self.aims), self._expected.ends(cell, low, high)
+        expected = self._expected.ends(cell, low, high)
+        if self.explained is not None:
+            maps = self.attention.filter.enclose(self.explained.maps(image or self.image(cell, low, high)))
+            return measure.enclose(maps, expected, weights, self.attention.distance)
+        found = gradients(self.segments, passed, self.aims)
         if self.attention.method.factor_baseline is not None:
             factor = self._factor(self.image(cell, low, high))
             if measure == DISTANCE and self.attention.filter.is_linear:
@@ -251,6 +260,10 @@ class Bounder:
     @cached_property
     def original(self) -> Intervals:
         """The filtered maps (K', C, H, W) of the unperturbed image."""
+        if self.explained is not None:
+            with np.errstate(over="ignore", invalid="ignore"):
+                found = self.attention.filter.enclose(self.explained.maps(self._original_image))
+            return found.reshape(*found.centre.shape[1:])
         # If a neuron's sign is unknown at this one point, its activity is unknown, and so is the map.
         maps = gradients(self.segments, self._at_original, self.aims)
         if self.attention.method.factor_baseline is not None:

@@ -53,7 +53,7 @@ class Readout:
 
     def bounds(self, forms: Forms) -> tuple[np.ndarray, np.ndarray]:
         """Proved bounds (B, R) of the functions, given the values as forms."""
-        values, error = self._applied(forms)
+        values, error = self.applied(forms)
         terms = up(sum(forms.forms.shape[1:]))
         reach = (np.abs(values[:, 1:]).sum(axis=1) + error + self.constant_error) * terms
         centre = values[:, 0] + self.constant
@@ -74,7 +74,7 @@ class Readout:
 
         Also the largest distance (B, R) between the two anywhere on the polytope; infinite if unknown.
         """
-        values, error = self._applied(forms)
+        values, error = self.applied(forms)
         reach = np.abs(values).sum(axis=1) + np.abs(self.constant)
         error += self.constant_error + gamma(values.shape[1] + 6) * reach + LEAST
         error += np.einsum("bk,bkr->br", corners.blur, np.abs(values[:, 1:]))
@@ -82,7 +82,7 @@ class Readout:
         is_known = np.isfinite(at).all(axis=1) & np.isfinite(error)
         return at, np.where(is_known, error * up(sum(forms.forms.shape[1:])), np.inf)
 
-    def _applied(self, forms: Forms) -> tuple[np.ndarray, np.ndarray]:
+    def applied(self, forms: Forms) -> tuple[np.ndarray, np.ndarray]:
         """Forms (B, 1 + m, R) of the functions without their constants, and a bound (B, R) of their error."""
         boxes, rows, size = forms.forms.shape
         values = (forms.forms.reshape(boxes * rows, size) @ self.row.T).reshape(boxes, rows, len(self.row))
@@ -99,18 +99,21 @@ class Passed:
     """One pass: what is known about the bits (B, n) of every layer (see `decisions`), and the last hidden values.
 
     unstable (B,) counts the ReLUs and windows that may split each box: several bits occur, by more than rounding. pull
-    (B, d) adds up how much each parameter moves them: a hint where to split.
+    (B, d) adds up how much each parameter moves them: a hint where to split. kept: the output of another layer, if one
+    was asked for.
     """
 
     bits: tuple[np.ndarray, ...]
     last: Forms
     unstable: np.ndarray
     pull: np.ndarray
+    kept: Forms | None = None
 
     def take(self, chosen: np.ndarray) -> "Passed":
         """The chosen boxes."""
         bits, last = tuple(part[chosen] for part in self.bits), self.last.take_boxes(chosen)
-        return Passed(bits, last, self.unstable[chosen], self.pull[chosen])
+        kept = None if self.kept is None else self.kept.take_boxes(chosen)
+        return Passed(bits, last, self.unstable[chosen], self.pull[chosen], kept)
 
 
 def decide_layers(
@@ -158,29 +161,40 @@ def reaches(segments: Segments, rows: np.ndarray) -> list[np.ndarray]:
 
 def forward(
     segments: Segments, layers: Sequence[Layer], image: Forms, parameters: int = 0, room: int = 0,
-    weights: Sequence[np.ndarray] | None = None,
+    weights: Sequence[np.ndarray] | None = None, keep: int | None = None,
 ) -> Passed:  # fmt: skip
-    """Carry values through the classifier up to its last hidden layer; see `decide_layers`."""
-    bits, last = [], image
+    """Carry values through the classifier up to its last hidden layer; see `decide_layers`.
+
+    keep: the layer whose output is kept, too.
+    """
+    bits, last, kept = [], image, None
     unstable, pull = np.zeros(len(image.forms), dtype=np.int64), np.zeros((len(image.forms), parameters))
     for layer, found in zip(layers, decide_layers(segments, layers, image, parameters, room, weights), strict=True):
         bits.append(found.bits)
         unstable += found.unstable
         pull += found.pull
         last = found.output
+        if len(bits) - 1 == keep:
+            kept = last
         if image.norms is not None and (found.bits == OPEN).sum() > HOPELESS * len(image.forms) * layer.decided:
             # Nothing would be known in the end, and all generators would have to be carried there.
             bits += [np.full((len(image.forms), len(above)), OPEN, dtype=np.uint8) for above in layers[len(bits) :]]
             last = unknown(len(image.forms), 1 + parameters, len(layers[-1]))
+            if keep is not None and kept is None:
+                kept = unknown(len(image.forms), 1 + parameters, len(layers[keep]))
             break
-    return Passed(tuple(bits), last, unstable, pull)
+    return Passed(tuple(bits), last, unstable, pull, kept)
 
 
-def gradients(segments: Segments, passed: Passed, logits: Readout) -> Intervals:
-    """Enclosures (B, R, pixels) of the gradients of functions of the logits, given on the last hidden values."""
+def gradients(segments: Segments, passed: Passed, logits: Readout, *, at: int | None = None) -> Intervals:
+    """Enclosures (B, R, pixels) of the gradients of functions of the logits, given on the last hidden values.
+
+    at: a layer; the gradients (B, R, n) are then with respect to its output.
+    """
     boxes, count = len(passed.last.forms), len(logits.row)
     centre, radius = (np.repeat(part[None], boxes, axis=0) for part in (logits.row, logits.row_error))
-    for steps, bits in zip(reversed(segments[:-1]), reversed(passed.bits), strict=True):
+    above = 0 if at is None else at + 1
+    for steps, bits in zip(reversed(segments[above:-1]), reversed(passed.bits[above:]), strict=True):
         kernels.bit_gradients(centre, radius, bits, up(2))
         centre, radius = centre.reshape(boxes * count, -1), radius.reshape(boxes * count, -1)
         for step in reversed(steps):

@@ -1,37 +1,23 @@
-"""The columns of a campaign's results, how each is computed, and solving one problem into them.
+"""The columns of a campaign's results, and how each is computed.
 
-One row stands for one problem. A new column is one entry here: tables, exports and docs/campaign.md follow. `solve` and
-`prepare` run inside worker processes, without limits, files or other problems. The same question gives the same answer;
-time and memory are measured outside.
+One row stands for one problem. A new column is one entry here: tables, exports and docs/campaign.md follow.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
-from .. import zoo
 from ..attention.measures.distance import DISTANCE
-from ..budget import Budget, Limits
-from ..engines import ENGINES, RunPlan
-from ..engines.contract import RunOptions, Until
-from ..errors import InternalError, SteadygazeError, StoreError
-from ..labels import ATTENTIONS, CLASSIFICATIONS, SHARES, Label, Status
-from ..question import Question, make_question
+from ..labels import ATTENTIONS, CLASSIFICATIONS, SHARES, Label
 from ..question_options import OPTIONS
 from ..results.result import Result
-from .stored_campaign import METHODS, Plan, Task, digest_of, image_file, made_by
+from .stored_campaign import Plan, Task
 
 Kind = Literal["text", "whole", "number"]
 Bounds = tuple[float, float]
 SETS = (*CLASSIFICATIONS, *ATTENTIONS)
 PERCENTS = DISTANCE.marks
-SMALL = (("brightness:0..0.02",), ("translate:dy=1:0..0.05", "brightness:0..0.02"))
-SOLID = ("translate:dy=1:0..0.02", "brightness:0..0.01", "patch:x=12,y=12,w=4,h=4:0..0.01")
-"""Domains with a few regions: solving them compiles the code and computes little else."""
-OWN = 0.9
-"""The share of time and memory in which a problem ends by itself, with a partial answer; else the parent kills it."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +75,7 @@ def _share(result: Result, share: str) -> Bounds | None:
     if result.tiling.answers_any_delta:
         return result.areas[share]
     is_asked = all(result.sets[Label(name)] is not None for name in share.split("&"))
-    return result.areas[share] if is_asked and result.sliver_share is not None else None
+    return result.areas[share] if is_asked and result.knows_shares else None
 
 
 def _count_cr_ir(result: Result) -> int | None:
@@ -145,7 +131,8 @@ C = CampaignColumn
 QUESTION = (
     C("key", "text", "the name of the problem, unique in the campaign, and of its file in `rows/`"),
     C("model", "text", "the network, as the plan spells it"),
-    C("neurons", "whole", "its number of ReLUs", lambda plan, task: plan.models[task.model].neurons),
+    C("neurons", "whole", "its number of ReLUs; 0 if the file is not supported",
+      lambda plan, task: plan.models[task.model].neurons),
     C("group", "text", "the group of model and image in the plan; may be empty",
       lambda plan, task: plan.models[task.model].group),
     C("image", "text", "the image, as the plan spells it"),
@@ -157,18 +144,21 @@ QUESTION = (
     *(_option_column(name) for name in OPTIONS),
     C("until", "text", "of `refine`: the share that may stay undecided, or `exact`",
       lambda plan, task: None if task.until is None else str(task.until)),
+    C("goal", "text", "of `refine`: `map`, or `verdict` to end at the first violation"),
     C("w_delta", "number", "of `gbs`: how far from δ a region near the boundary may be"),
     C("limit_seconds", "number", "the time limit", lambda plan, task: task.seconds),
     C("limit_gib", "number", "the memory limit in GiB", lambda plan, task: task.memory_gib)
 )  # fmt: skip
 ANSWER = (
     C("status", "text",
-      "`Robust` (no visited or decided part violates the property), `NotRobust`, `Timeout` or `Failed`"),
-    C("verdict", "text", "the verdict on the whole domain: `robust`, `not robust` or `undecided`",
+      "`Robust` (no visited or decided part violates the property), `NotRobust`, `Timeout`, `Failed`, or "
+      "`Misclassified`: the image has another label than the expected one, and was not verified"),
+    C("verdict", "text", "the verdict on the whole domain: `robust`, `not robust` or `undecided`; or `misclassified`",
       answer=lambda result: result.verdict.value),
-    C("reason", "text", "why the status is `Timeout` or `Failed`"),
+    C("reason", "text", "why the status is `Timeout`, `Failed` or `Misclassified`"),
     C("label", "whole", "the predicted class of the unperturbed image",
       answer=lambda result: result.label),
+    C("expected", "whole", "the expected class, if the plan gives one"),
     C("delta_value", "number", "the threshold as an absolute number",
       answer=_absolute_threshold),
     C("map_size", "number", "the size of the original attention maps",
@@ -214,90 +204,3 @@ def make_record(plan: Plan, task: Task, row: Mapping[str, Any]) -> dict[str, Any
     values = question | dict(row["answer"]) | dict(row["measured"])
     # Rows stored before a column existed lack it.
     return {column.name: values.get(column.name) for column in COLUMNS}
-
-
-def needs(plan: Plan) -> tuple[str, ...]:
-    """The arguments of `prepare` for a plan: the digest of the source that solves problems, and `Plan.needs`."""
-    return made_by()["source"], *plan.needs
-
-
-def prepare(told: Sequence[str]) -> None:
-    """Compile the code that a plan needs (see `needs`), or load it, so no problem has to wait for it.
-
-    Refuses a process that starts after the source has changed: all rows come from one source.
-    """
-    source, *wanted = told
-    if made_by()["source"] != source:
-        raise StoreError("the source of steadygaze changed while the campaign runs")
-    for model in ("M-FNN-100", "M-CNN-S"):
-        for specs in (*SMALL, SOLID) if "solid" in wanted else SMALL:
-            problem = make_question(model, "mnist:69990", specs, delta=3.0)
-            for method in (need for need in wanted if need in METHODS):
-                answer(problem, method, until=0.001, w_delta=0.2)
-
-
-def solve(question: Mapping[str, Any]) -> dict[str, Any]:
-    """The columns `ANSWER` of one problem (see `Plan.question`); a mistake in the problem makes it Failed."""
-    task = question["task"]
-    # Like any run, it may be late by 2 s, or by a tenth of its time.
-    seconds = max(0.5 * task["seconds"], min(OWN * task["seconds"], task["seconds"] - 2.0))
-    budget = Budget(Limits(timeout_seconds=seconds, memory_gib=OWN * task["memory_gib"]))
-    try:
-        problem = make_problem(question)
-        return answer(problem, task["method"], until=task["until"], w_delta=task["w_delta"], budget=budget)
-    except SteadygazeError as error:
-        reason = f"self-check: {error}" if isinstance(error, InternalError) else str(error)
-        return EMPTY_ANSWER | {"status": Status.FAILED.value, "reason": reason}
-
-
-def make_problem(question: Mapping[str, Any]) -> Question:
-    """The problem of a question (see `Plan.question`); refuses files that have changed since."""
-    task, model, image = question["task"], question["model"], question["image"]
-    bundled = {each.name: each.path for each in zoo.models()}
-    place = image["location"]
-    _check_unchanged(model, bundled.get(model["location"], Path(model["location"])))
-    _check_unchanged(image, image_file(place))
-    mean, std = (each[0] if each and len(each) == 1 else each and list(each) for each in (model["mean"], model["std"]))
-    return make_question(
-        model["location"], place, question["perturbations"], mean=mean, std=std, scale=model["scale"],
-        output=model.get("output"), **{name: value for name, value in task["options"].items() if value},
-    )  # fmt: skip
-
-
-def answer(
-    problem: Question, method: str, *, until: Until | None, w_delta: float | None, budget: Budget | None = None
-) -> dict[str, Any]:
-    """The columns `ANSWER` of a problem; the method ignores options that do not apply to it."""
-    given: dict[str, Any] = {"until": until, "w_delta": w_delta, "threads": 1}
-    options = RunOptions(**{name: value for name, value in given.items() if name in ENGINES[method].takes})
-    budget = budget or Budget()
-    with budget.running():
-        result = RunPlan.check(method, options).run(problem, budget)
-        status, reason = _status(result, options.until)
-        values = {column.name: column.answer(result) for column in ANSWER if column.answer is not None}
-    return EMPTY_ANSWER | values | {"status": status.value, "reason": reason}
-
-
-def _status(result: Result, until: Until | None) -> tuple[Status, str | None]:
-    """The status in the paper's words, and the reason of a failure.
-
-    A refinement that decided as much as asked and found no violation is Robust, as a search is, on the part it saw.
-    """
-    if result.stopped is not None or result.status is not Status.FAILED:
-        return result.status, result.stopped
-    if result.tiling.kind == "search":
-        return result.status, "a region is lost or undecided for numerical reasons"
-    share = result.areas["undecided"][0]
-    if isinstance(until, float) and share <= until:
-        return Status.ROBUST, None
-    return Status.FAILED, f"undecided on a share of {share:.2g}, within the error bounds of a threshold"
-
-
-def _check_unchanged(entry: Mapping[str, Any], path: Path) -> None:
-    """Refuse a file other than the one that the campaign was planned with."""
-    try:
-        is_same = digest_of(path) == entry["sha256"]
-    except OSError as error:
-        raise StoreError(f"{entry['name']}: cannot be read ({error.strerror})") from None
-    if not is_same:
-        raise StoreError(f"{entry['name']}: is not the file that the campaign was planned with")

@@ -14,22 +14,16 @@ from statistics import median
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from msgspec.structs import replace
 
-from .. import zoo
-from ..budget import Budget, Limits
-from ..engines import RunPlan
-from ..engines.contract import RunOptions
-from ..errors import OptionError, StoreError
+from ..errors import StoreError
 from ..labels import Status
 from ..report.drawing.colours import FAINT_INK
 from ..report.drawing.sheet import figure_files, refuse_in_the_way, write_figure
 from ..report.figures.visited import search_figure
-from ..results.result import Result
 from ..tolerances import MAX_MAP_PARAMETERS
 from ..words import counted, rounded
 from . import panels as p
-from .columns import make_problem
+from .solving import has_files, located, solve_again
 from .stored_campaign import Plan, Store, Task
 from .tables import STATUSES, Record, group_tasks, make_records, settings_of
 
@@ -254,7 +248,7 @@ def _draw_example(plan: Plan, records: Sequence[Record]) -> Figure:
     task = choose_example(plan, [record for record in records if record["key"] in known])
     if task is None:
         raise NothingToDrawError("no gbs problem of up to three parameters has come to an answer")
-    result = search_again(plan, task)
+    result = solve_again(plan, task, limit_seconds=LIMIT_SECONDS)
     if result.stopped is not None:
         raise NothingToDrawError(f"the repeated search of {task.key} was stopped ({result.stopped})")
     return search_figure(result)
@@ -284,30 +278,6 @@ def choose_example(plan: Plan, records: Sequence[Record]) -> Task | None:
         return round(DISLIKED[task.options["property"]] + unlike + too_small + nothing_found, 6), record["neurons"]
 
     return min(tasks, key=cost, default=None)
-
-
-def located(plan: Plan, given: Plan | None) -> Plan:
-    """A stored plan with the locations of its files, from the given plan or the bundled files; others stay empty."""
-    if given is not None:
-        if given.as_data() != plan.as_data():
-            raise OptionError("--plan names another plan than that of the campaign; give the one that was run")
-        return given
-    bundled = {model.name for model in zoo.models()}
-    models = {name: replace(one, location=name if name in bundled else "") for name, one in plan.models.items()}
-    images = {name: replace(one, location=name if zoo.is_reference(name) else "") for name, one in plan.images.items()}
-    return replace(plan, models=models, images=images)
-
-
-def has_files(plan: Plan, task: Task) -> bool:
-    """Whether the locations of a problem's model and image are known."""
-    return bool(plan.models[task.model].location and plan.images[task.image].location)
-
-
-def search_again(plan: Plan, task: Task) -> Result:
-    """Repeat the search of a problem as a worker of the campaign ran it, for at most two minutes."""
-    problem = make_problem(plan.question(task))
-    budget = Budget(Limits(timeout_seconds=LIMIT_SECONDS))
-    return RunPlan.check(task.method, RunOptions(w_delta=task.w_delta)).run(problem, budget)
 
 
 def _sizes(series: Sequence[Series]) -> list[int]:

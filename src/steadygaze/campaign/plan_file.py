@@ -20,16 +20,29 @@ from msgspec import Meta, Struct
 
 from .. import zoo
 from ..attention.measures import Measure
+from ..class_names import bundled_names, find_label, read_class_names
+from ..engines import ENGINES
 from ..engines.contract import UNTIL, W_DELTA
-from ..errors import OptionError, SteadygazeError
+from ..errors import ModelError, OptionError, SteadygazeError
 from ..images import read_image
 from ..network.model import read_model
 from ..perturbation import compose, parse_specs
 from ..question_options import OPTIONS, THRESHOLDS, QuestionOption, fitted_options
-from .stored_campaign import METHODS, Plan, PlannedImage, PlannedModel, Task, digest_of, image_file, make_key
+from .plan_inputs import IMAGE_ENDINGS, ExpectedLabels, find_files, find_models
+from .set_requirement import SetRequirement
+from .stored_campaign import (
+    METHODS,
+    Plan,
+    PlannedImage,
+    PlannedModel,
+    PlannedRequirement,
+    Task,
+    digest_of,
+    image_file,
+    make_key,
+)
 
-BUNDLED = ("paper", "smoke", "filters", "perturbations", "networks")
-IMAGE_ENDINGS = (".png", ".jpg", ".jpeg", ".npy")
+BUNDLED = ("paper", "smoke", "filters", "perturbations", "networks", "object")
 MOST_TASKS = 1_000_000
 
 MOST = sys.float_info.max
@@ -41,6 +54,11 @@ Texts = Annotated[Text | Annotated[list[Text], Meta(min_length=1)], Meta(descrip
 Channels = Annotated[
     Finite | Annotated[list[Finite], Meta(min_length=1)] | None, Meta(description="a number, or one for each channel")
 ]
+
+Requirements = Annotated[
+    Text | list[Text] | None, Meta(description="a requirement such as 'CR&AR >= 0.9', or a list of them")
+]
+KEEP = ("all", "violations", "none")
 
 
 def _choices(option: QuestionOption) -> Any:
@@ -56,6 +74,8 @@ class _Table(Struct, frozen=True, forbid_unknown_fields=True):
 
 class _Campaign(_Table, frozen=True):
     name: Annotated[str | None, Meta(description="a text")] = None
+    require: Requirements = None
+    keep: Annotated[Literal[KEEP], Meta(description=f"one of {', '.join(KEEP)}")] = "none"  # type: ignore[valid-type]
 
 
 class _Limits(_Table, frozen=True):
@@ -63,16 +83,21 @@ class _Limits(_Table, frozen=True):
     memory_gib: Limit = None
 
 
-class _Images(_Table, frozen=True):
+class _Used(_Table, frozen=True):
     use: Texts
     group: Annotated[str, Meta(description="a text")] = ""
 
 
-class _Models(_Images, frozen=True):
+class _Images(_Used, frozen=True):
+    expect: Annotated[Text | None, Meta(description="folder, a CSV file, or a label")] = None
+
+
+class _Models(_Used, frozen=True):
     mean: Channels = None
     std: Channels = None
     scale: Number = 1.0
     output: Annotated[str | None, Meta(description="a text")] = None
+    class_names: Annotated[Text | None, Meta(description="a text file with one class name on each line")] = None
 
 
 _OPTIONS = [(name, _choices(option), option.paper) for name, option in OPTIONS.items()]
@@ -90,9 +115,11 @@ class _Run(_Options, frozen=True, kw_only=True):  # type: ignore[valid-type, mis
         Meta(description="a share such as 0.001, or exact"),
     ] = None
     w_delta: Annotated[Number | None, Meta(description="a number of at least 0")] = None
+    goal: Annotated[Literal["map", "verdict"] | None, Meta(description="map or verdict")] = None
+    require: Requirements = None
 
     def __post_init__(self) -> None:
-        for key, owner in (("until", "refine"), ("w_delta", "gbs")):
+        for key, owner in (("until", "refine"), ("goal", "refine"), ("w_delta", "gbs")):
             if getattr(self, key) is not None and self.method != owner:
                 raise ValueError(f"{key} belongs to method {owner}, not {self.method}; leave it out")
 
@@ -113,7 +140,7 @@ class _PlanFile(_Table, frozen=True, kw_only=True):
 
 
 TABLES = {"campaign": _Campaign, "limits": _Limits, "models": _Models, "images": _Images, "runs": _Run}
-USUAL = {"until": UNTIL, "w_delta": W_DELTA}
+USUAL = {"until": UNTIL, "w_delta": W_DELTA, "goal": "map"}
 """Keys name these settings only if they differ."""
 
 
@@ -164,7 +191,22 @@ class _Reader:
             tasks[task.key] = task
             if len(tasks) > MOST_TASKS:
                 self._refuse(f"more than {MOST_TASKS:,} problems; split the plan")
-        return Plan(self.file.campaign.name or self.path.stem, models, images, combinations, tuple(tasks.values()))
+        name, planned = self.file.campaign.name or self.path.stem, tuple(tasks.values())
+        return Plan(name, models, images, combinations, planned, tuple(self._require(planned)), self.file.campaign.keep)
+
+    def _require(self, tasks: Sequence[Task]) -> Iterator[PlannedRequirement]:
+        """The requirements of single runs, and those of all problems."""
+        places = [(f"runs {number}", number, run.require) for number, run in enumerate(self.file.runs, 1)]
+        for place, number, texts in [*places, ("campaign", None, self.file.campaign.require)]:
+            for text in _listed(texts or []):
+                found = self._checked(place, SetRequirement.parse, text)
+                blind = [task.method for task in tasks if number in (None, task.run) and not _has_shares(task.method)]
+                if found.needs_shares and blind:
+                    self._refuse(
+                        f"{place}.require {text!r} does not go with method {blind[0]}, which bounds no shares of the "
+                        "domain; require 'robust', or give the requirement to runs of map, refine or bfs"
+                    )
+                yield PlannedRequirement(text, number)
 
     def _add(self, place: str, known: dict[str, Any], entry: PlannedImage | PlannedModel) -> None:
         if entry.name in known:
@@ -183,12 +225,15 @@ class _Reader:
 
     def _images(self) -> Iterator[tuple[str, PlannedImage]]:
         for number, table in enumerate(self.file.images, 1):
+            labels = self._checked(f"images {number}", ExpectedLabels, self.folder, table.expect)
             for text in _listed(table.use):
                 for name, location in self._image_files(f"images {number}.use", text):
-                    yield f"images {number}", PlannedImage(name, table.group, digest_of(image_file(location)), location)
+                    expected = self._checked(f"images {number}", labels.of, name)
+                    digest = digest_of(image_file(location))
+                    yield f"images {number}", PlannedImage(name, table.group, digest, location, expected)
 
     def _image_files(self, place: str, text: str) -> Iterator[tuple[str, str]]:
-        """Name and location of each image of a text: a bundled slice, a file, a folder."""
+        """Name and location of each image of a text: a bundled slice, a file, a folder, a glob."""
         if zoo.is_reference(text):
             dataset, _, numbers = text.partition(":")
             first, dots, last = numbers.partition("..")
@@ -199,15 +244,12 @@ class _Reader:
                 self._checked(place, zoo.image_path, reference)
                 yield reference, reference
             return
-        path = self.folder / text
-        files = [path]
-        if path.is_dir():
-            files = sorted(file for file in path.iterdir() if file.suffix.lower() in IMAGE_ENDINGS and file.is_file())
+        files = find_files(self.folder, text, IMAGE_ENDINGS)
         if not files:
             self._refuse(f"{place}: {text} holds no image; expected files that end with {', '.join(IMAGE_ENDINGS)}")
-        for file in files:
+        for name, file in files:
             self._checked(place, read_image, file)
-            yield (text if file == path else (Path(text) / file.name).as_posix()), str(file)
+            yield name, str(file)
 
     def _models(self, images: Mapping[str, PlannedImage]) -> Iterator[tuple[str, PlannedModel]]:
         bundled = {model.name: model for model in zoo.models()}
@@ -217,20 +259,44 @@ class _Reader:
             if not own:
                 self._refuse(f"{place} is in group {group!r}, which has no images; add [[images]] to it")
             mean, std = (None if each is None else tuple(_listed(each)) for each in (table.mean, table.std))
+            names = table.class_names and self._checked(place, read_class_names, self.folder / table.class_names)
             for text in _listed(table.use):
-                path = self.folder / text
-                if text in bundled:
-                    location, neurons, digest = text, bundled[text].neurons, digest_of(bundled[text].path)
-                else:
-                    if not path.exists() and not text.endswith(".onnx"):
-                        self._checked(f"{place}.use", zoo.model_path, text)
-                    options = {"image_shape": _pixels(own[0]).shape, "mean": mean, "std": std, "scale": table.scale}
-                    read = self._checked(f"{place}.use", read_model, path, **options, output=table.output)
-                    location, neurons, digest = str(path), read.graph.neurons, read.sha256
-                yield (
-                    place,
-                    PlannedModel(text, group, neurons, digest, location, mean, std, table.scale, table.output),
-                )
+                for name, path in self._checked(f"{place}.use", find_models, self.folder, text):
+                    options: dict[str, Any] = {"mean": mean, "std": std, "scale": table.scale, "output": table.output}
+                    classes: int | None
+                    if path is None:
+                        neurons, digest = bundled[name].neurons, digest_of(bundled[name].path)
+                        classes = len(zoo.class_names(bundled[name].dataset))
+                    else:
+                        neurons, digest, classes = self._look_at(f"{place}.use", path, own[0], **options)
+                    self._check_labels(place, name, names, classes, own)
+                    location = name if path is None else str(path)
+                    yield (
+                        place,
+                        PlannedModel(name, group, neurons, digest, location, class_names=names or None, **options),
+                    )
+
+    def _look_at(self, place: str, path: Path, image: PlannedImage, **options: Any) -> tuple[int, str, int | None]:
+        """Neurons, digest and classes of a model file; 0 and None if it is not supported: its problems will fail."""
+        digest = self._checked(place, _digest_or_error, path)
+        try:
+            read = self._checked(place, read_model, path, image_shape=_pixels(image).shape, **options)
+        except ModelError:
+            return 0, digest, None
+        return read.graph.neurons, digest, read.classes
+
+    def _check_labels(
+        self, place: str, model: str, names: Sequence[str] | None, classes: int | None, images: Sequence[PlannedImage]
+    ) -> None:
+        """Refuse expected labels that are none of a model's classes."""
+        if classes is None:
+            return
+        if names and len(names) != classes:
+            self._refuse(f"{place}.class_names has {len(names)} names, but {model} has {classes} classes")
+        for image in images:
+            if image.expected is not None:
+                known = names or bundled_names(image.location, classes) or [str(label) for label in range(classes)]
+                self._checked(f"{image.name}, {model}", find_label, image.expected, known, "expect")
 
     def _tasks(
         self,
@@ -242,7 +308,7 @@ class _Reader:
             place = f"runs {number}"
             chosen = self._chosen(f"{place}.models", run.models, list(models))
             named = self._chosen(f"{place}.combinations", run.combinations, list(combinations))
-            options = self._options(place, run)
+            options = self._options(place, number, run)
             for model in chosen:
                 own = [image for image in images.values() if image.group == models[model].group]
                 for image, name in product(own, named):
@@ -256,12 +322,14 @@ class _Reader:
             self.fitting.add((image.name, name))
             self._checked(f"combinations.{name}, {image.name}", compose, parse_specs(specs), _pixels(image))
 
-    def _options(self, place: str, run: _Run) -> list[dict[str, Any]]:
+    def _options(self, place: str, number: int, run: _Run) -> list[dict[str, Any]]:
         """The settings of a run's problems: one set for every choice of the question's options."""
         fixed: dict[str, Any] = {
             "method": run.method,
             "until": None if run.method != "refine" else USUAL["until"] if run.until is None else run.until,
             "w_delta": None if run.method != "gbs" else USUAL["w_delta"] if run.w_delta is None else run.w_delta,
+            "goal": None if run.method != "refine" else run.goal or USUAL["goal"],
+            "run": number,
         }
         for key, unit in (("seconds", "seconds"), ("memory_gib", "GiB")):
             fixed[key] = getattr(run, key) or getattr(self.file.limits, key)
@@ -330,13 +398,24 @@ def _explain(error: str, content: Mapping[str, Any]) -> str:
     )
 
 
+def _digest_or_error(path: Path) -> str:
+    try:
+        return digest_of(path)
+    except OSError as error:
+        raise OptionError(f"{path.name}: cannot be read ({error.strerror})") from None
+
+
+def _has_shares(method: str) -> bool:
+    return ENGINES[method].gives_shares
+
+
 def _guess(word: str, known: Sequence[str]) -> str:
     near = get_close_matches(word, known, n=1)
     return f" Did you mean {near[0]}?" if near else ""
 
 
 def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
+    return list(value) if isinstance(value, list | tuple) else [value]
 
 
 def _task(model: str, image: str, combination: str, settings: Mapping[str, Any]) -> Task:

@@ -20,8 +20,9 @@ from typing import Any, Self
 
 from ..errors import OptionError, SteadygazeError, StoreError
 from ..labels import Status
-from . import columns
-from .stored_campaign import Plan, Store, Task, held, made_by
+from . import columns, solving
+from .stored_campaign import Plan, Store, Task, held
+from .versions import made_by
 from .worker_pool import GO_ON, LOOK_SECONDS, Asked, Duty, End, Pool, ProcessLimits, ProcessOutcome, WorkerProcess
 
 CONNECT_SECONDS = 15
@@ -79,7 +80,7 @@ def run_campaign(
         raise OptionError("workers and a scheduler were given, but the cluster has its own workers: leave one out")
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     count = workers or processors
-    duty = duty or Duty.of(columns.solve, columns.prepare, columns.needs(plan))
+    duty = duty or Duty.of(solving.solve, solving.prepare, solving.needs(plan))
     is_cancelled = (cancelled or threading.Event()).is_set
     with held(out):
         store = Store.begin(out, plan)
@@ -87,7 +88,8 @@ def run_campaign(
         todo = [task for task in plan.tasks if task.key not in tally.rows]
         tally.report(())
         questions = (
-            Asked(task.key, plan.question(task), ProcessLimits(task.seconds, task.memory_gib)) for task in todo
+            Asked(task.key, plan.question(task) | store.keeping(task), ProcessLimits(task.seconds, task.memory_gib))
+            for task in todo
         )
         runner: Cluster | Pool = Cluster(duty, scheduler) if scheduler and todo else Pool(duty, workers=count)
         with runner:

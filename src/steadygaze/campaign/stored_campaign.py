@@ -6,16 +6,14 @@ atomically, and one run at a time holds the directory. Solves nothing.
 
 import json
 import os
-import platform
 import re
-import subprocess
+import shutil
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from hashlib import sha256
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +23,10 @@ from msgspec import Struct
 from .. import zoo
 from ..engines import ENGINES
 from ..errors import StoreError
-from ..labels import Label
+from ..labels import Label, Status
 from ..question_options import OPTIONS
 from ..results.directory import atomic_file
+from .versions import commit, made_by
 
 try:
     import fcntl
@@ -35,16 +34,12 @@ except ImportError:  # without such locks, two runs at once go unnoticed
     fcntl = None  # type: ignore[assignment]
 
 METHODS = tuple(ENGINES)
+LIMITED = (Status.TIMEOUT.value, Status.FAILED.value)
 LETTERS = {"cr": Label.CR, "ar": Label.AR, "both": "CRAR"}
 LONGEST_KEY = 150  # names of files may have 255 bytes; the rest is for endings and temporary names
 SCHEMA_VERSION = 1
-HEAD, ROWS, TEMPORARY = "campaign.json", "rows", ".steadygaze-"
+HEAD, ROWS, RESULTS, TEMPORARY = "campaign.json", "rows", "results", ".steadygaze-"
 LOCK_TRIES = 5
-PACKAGE = Path(__file__).resolve().parents[1]
-PACKAGES = ("steadygaze", "numpy", "scipy", "numba", "onnxruntime", "highspy")
-SILENT = ("cli", "report", "compare", "campaign/figures.py", "campaign/panels.py", "campaign/plan_file.py",
-          "campaign/tables.py")  # fmt: skip
-"""Parts of the source that only show answers; plan files are compared with the stored plan instead."""
 
 
 def image_file(location: str) -> Path:
@@ -58,16 +53,23 @@ def digest_of(path: Path) -> str:
 
 
 class PlannedImage(Struct, frozen=True, forbid_unknown_fields=True):
-    """An image: its `name` as the plan spells it; `location` is a bundled reference, or a file on this machine."""
+    """An image: its `name` as the plan spells it; `location` is a bundled reference, or a file on this machine.
+
+    expected: the name or number of its true class, if known.
+    """
 
     name: str
     group: str
     sha256: str
     location: str = ""
+    expected: str | None = None
 
 
 class PlannedModel(Struct, frozen=True, forbid_unknown_fields=True):
-    """A network: its `name` as the plan spells it; `location` is a bundled name, or a file on this machine."""
+    """A network: its `name` as the plan spells it; `location` is a bundled name, or a file on this machine.
+
+    neurons: 0 if the file cannot be read or is not supported, which makes its problems Failed.
+    """
 
     name: str
     group: str
@@ -78,13 +80,21 @@ class PlannedModel(Struct, frozen=True, forbid_unknown_fields=True):
     std: tuple[float, ...] | None = None
     scale: float = 1.0
     output: str | None = None
+    class_names: tuple[str, ...] | None = None
+
+
+class PlannedRequirement(Struct, frozen=True, forbid_unknown_fields=True):
+    """A requirement as the plan spells it, of one run (by its number from 1 on) or of all problems (None)."""
+
+    text: str
+    run: int | None = None
 
 
 class Task(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     """One problem: a model, an image, a combination of perturbations, how to answer it, and its limits.
 
-    options: those of the question, as texts (see `question_options.OPTIONS`). `until` is for refine, `w_delta` for gbs;
-    None elsewhere. `key` is unique in the plan, and names a file.
+    options: those of the question, as texts (see `question_options.OPTIONS`). `until` and `goal` are for refine,
+    `w_delta` for gbs; None elsewhere. `key` is unique in the plan, and names a file. `run` is the number of its run.
     """
 
     key: str
@@ -97,6 +107,8 @@ class Task(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     w_delta: float | None
     seconds: float
     memory_gib: float
+    goal: str | None = None
+    run: int = 1
 
     def setting(self, name: str) -> Any:
         """An option of the question, or one of the method."""
@@ -115,13 +127,23 @@ class Task(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
 
 
 class Plan(Struct, frozen=True, forbid_unknown_fields=True):
-    """A campaign as it will be run; tables list `tasks` in this order."""
+    """A campaign as it will be run; tables list `tasks` in this order.
+
+    keep: which results stay on disk, `all`, `violations` or `none`.
+    """
 
     name: str
     models: dict[str, PlannedModel]
     images: dict[str, PlannedImage]
     combinations: dict[str, tuple[str, ...]]
     tasks: tuple[Task, ...]
+    require: tuple[PlannedRequirement, ...] = ()
+    keep: str = "none"
+
+    @property
+    def has_expected(self) -> bool:
+        """Whether the label of an image is expected: such images may be misclassified."""
+        return any(image.expected is not None for image in self.images.values())
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -139,6 +161,15 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True):
         """Everything that solving a task needs, as plain data."""
         parts = {"task": task, "model": self.models[task.model], "image": self.images[task.image]}
         return msgspec.to_builtins(parts) | {"perturbations": list(self.combinations[task.combination])}
+
+    def digest(self, task: Task) -> str:
+        """The identity of a problem: what its answer depends on, apart from its limits and from names of files."""
+        question = self.question(task)
+        asked = {name: question["task"][name] for name in ("method", "options", "until", "w_delta", "goal")}
+        for kind in ("model", "image"):
+            given = {key: value for key, value in question[kind].items() if key not in ("name", "group", "location")}
+            asked |= {kind: {key: value for key, value in given.items() if value is not None and key != "neurons"}}
+        return sha256(json.dumps([asked, question["perturbations"]], sort_keys=True).encode()).hexdigest()[:32]
 
     def as_data(self) -> dict[str, Any]:
         """The plan as plain data without the locations of files: one plan gives the same data on every machine."""
@@ -217,27 +248,38 @@ class Store:
 
     @classmethod
     def begin(cls, directory: str | Path, plan: Plan) -> "Store":
-        """Open a `held` directory for a run: a new one, or that of an earlier run of the same plan.
+        """Open a `held` directory for a run: a new one, or that of an earlier run of the campaign.
 
-        Refuses any other directory, another plan, and other versions of the packages that compute.
+        The plan may have changed since: rows count for the problems that they answer. Refuses any other directory, a
+        campaign of another name, and other versions of the packages that compute.
         """
         place = Path(directory)
         if not (place / HEAD).exists():
             return cls._create(place, plan)
         found = cls.open(place)
         stored, given = found.head.plan, plan.as_data()
-        differs = [name for name in given if stored[name] != given[name]]
-        if differs:
+        if stored["name"] != given["name"]:
             raise StoreError(
-                f"{place}: holds the campaign {stored['name']!r}, which differs from this plan in its {differs[0]}; "
-                "choose another --out, or run that plan again"
+                f"{place}: holds the campaign {stored['name']!r}, and this plan is called {given['name']!r}; choose "
+                "another --out, or run that plan again"
             )
         former = found.head.made_by
         other = [f"{name} {former.get(name)} (now {now})" for name, now in made_by().items() if former.get(name) != now]
         if other:
             raise StoreError(f"{place}: was started with {', '.join(other)}; restore these, or choose another --out")
         _tidy(place)
-        return cls(place, plan, found.head)
+        head = msgspec.structs.replace(found.head, plan=given)
+        if found.plan.as_data() != given:
+            if any("question" not in row for row in found.rows().values()):
+                raise StoreError(
+                    f"{place}: the plan has changed, and rows of an earlier version of steadygaze do not tell which "
+                    "problems they answer; choose another --out"
+                )
+            try:
+                write_whole(place / HEAD, _head_text(head))
+            except OSError as error:
+                raise _not_writable(place, error) from None
+        return cls(place, plan, head)
 
     @classmethod
     def _create(cls, place: Path, plan: Plan) -> "Store":
@@ -264,30 +306,60 @@ class Store:
             return True
 
     def put(self, row: Mapping[str, Any]) -> None:
-        """Store how a problem ended."""
+        """Store how a problem ended, with the identity of the problem and its limits."""
+        task = self._tasks[row["key"]]
+        whole = {"key": task.key, "question": self.plan.digest(task), "limits": _limits(task)} | dict(row)
         try:
-            write_whole(self._path(row["key"]), json.dumps(row, indent=1, allow_nan=False) + "\n")
+            write_whole(self._path(task.key), json.dumps(whole, indent=1, allow_nan=False) + "\n")
         except OSError as error:
             raise StoreError(
                 f"{self.directory}: a row cannot be written ({error.strerror}); fix this and run again to continue"
             ) from None
 
+    def kept(self, key: str) -> Path:
+        """The directory of a problem's result, if the campaign keeps it."""
+        return self.directory / RESULTS / key
+
+    def keeping(self, task: Task) -> dict[str, Any]:
+        """What a worker must know to keep the result of a task; removes the result of an earlier question."""
+        shutil.rmtree(self.kept(task.key), ignore_errors=True)
+        if self.plan.keep == "none":
+            return {}
+        texts = [one.text for one in self.plan.require if one.run in (None, task.run)]
+        place = str(self.kept(task.key).resolve())
+        return {"keep": {"directory": place, "is_violation_only": self.plan.keep != "all", "require": texts}}
+
     def rows(self) -> dict[str, dict[str, Any]]:
-        """The rows of all problems that have ended, by their keys, in the order of the plan."""
+        """The rows of all problems that have ended, by their keys, in the order of the plan.
+
+        A row of another question does not count: a file has changed since. Neither does one that a limit may have
+        ended, and the limits have changed since.
+        """
         found = {}
         present = {path.stem for path in (self.directory / ROWS).glob("*.json")}
-        for key in (task.key for task in self.plan.tasks if task.key in present):
-            path = self._path(key)
+        for task in (task for task in self.plan.tasks if task.key in present):
+            path = self._path(task.key)
             try:
-                found[key] = json.loads(path.read_text(encoding="utf-8"))
-                if found[key]["key"] != key:
+                row = json.loads(path.read_text(encoding="utf-8"))
+                if row["key"] != task.key:
                     raise ValueError
+                is_limited = row["answer"]["status"] in LIMITED and row.get("limits", _limits(task)) != _limits(task)
             except (OSError, ValueError, KeyError, TypeError):
                 raise StoreError(f"{path}: is damaged; delete it and run again to solve that problem again") from None
+            if not is_limited and row.get("question") in (None, self.plan.digest(task)):
+                found[task.key] = row
         return found
+
+    @cached_property
+    def _tasks(self) -> dict[str, Task]:
+        return {task.key: task for task in self.plan.tasks}
 
     def _path(self, key: str) -> Path:
         return self.directory / ROWS / f"{key}.json"
+
+
+def _limits(task: Task) -> list[float]:
+    return [task.seconds, task.memory_gib]
 
 
 @contextmanager
@@ -349,33 +421,3 @@ def _head_text(head: Head) -> str:
     short = [f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in plan.items()]
     first = [f" {json.dumps(name)}: {json.dumps(value)}" for name, value in data.items()]
     return "{\n" + ",\n".join([*first, ' "plan": {\n' + ",\n".join([*short, *lists]) + "\n }"]) + "\n}\n"
-
-
-@cache
-def made_by() -> dict[str, str]:
-    """Versions of the packages that compute, and a digest of the source that solves problems.
-
-    A campaign continues only with the versions it started with. They do not include the processor.
-    """
-    digest = sha256()
-    for path in sorted(PACKAGE.rglob("*.py")):
-        name = path.relative_to(PACKAGE).as_posix()
-        if name not in SILENT and name.partition("/")[0] not in SILENT:
-            digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
-    versions = {name: version(name) for name in PACKAGES}
-    return versions | {"python": platform.python_version(), "source": digest.hexdigest()[:16]}
-
-
-def commit() -> str | None:
-    """The commit of the source, with `+changes` if files differ from it; None if unknown."""
-    try:
-        # An installed copy may lie inside another repository, which does not track it.
-        _git("ls-files", "--error-unmatch", "__init__.py")
-        return _git("rev-parse", "HEAD") + ("+changes" if _git("status", "--porcelain", ".") else "")
-    except (OSError, subprocess.SubprocessError):
-        return None
-
-
-def _git(*arguments: str) -> str:
-    command = ["git", "-C", str(PACKAGE), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout.strip()

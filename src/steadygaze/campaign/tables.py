@@ -22,9 +22,11 @@ from . import INSIGHTS
 from .columns import COLUMNS, MEASURED, PERCENTS, CampaignColumn, make_record, percent_column
 from .stored_campaign import Plan, Store, Task
 
-STATUSES = tuple(status.value for status in Status)
+STATUSES = tuple(status.value for status in Status if status is not Status.MISCLASSIFIED)
+"""The statuses of the paper."""
 INSIGHT_SETTINGS = tuple(name for name in OPTIONS if name != "property")
-SETTINGS = (*INSIGHT_SETTINGS, "until", "w_delta")
+UNTIMED = (Status.FAILED.value, Status.MISCLASSIFIED.value)
+SETTINGS = (*INSIGHT_SETTINGS, "until", "goal", "w_delta")
 """Settings that distinguish problems of one algorithm, besides model, image and perturbations."""
 ALL = "all"
 Record = dict[str, Any]
@@ -34,6 +36,11 @@ def make_records(store: Store) -> list[Record]:
     """One record for each problem that has ended, with all columns, in the order of the plan."""
     rows = store.rows()
     return [make_record(store.plan, task, rows[task.key]) for task in store.plan.tasks if task.key in rows]
+
+
+def statuses_of(plan: Plan) -> tuple[str, ...]:
+    """The statuses that problems of a plan may have: misclassified images are known only where labels are expected."""
+    return (*STATUSES, Status.MISCLASSIFIED.value) if plan.has_expected else STATUSES
 
 
 def _columns(*, is_measured: bool) -> tuple[CampaignColumn, ...]:
@@ -89,14 +96,14 @@ def count_statuses(plan: Plan, records: Sequence[Record], *, is_measured: bool =
     for kind in sorted(groups, key=lambda kind: (algorithms.index(kind[0]), kind[1])):
         own = [by_key[task.key] for task in groups[kind] if task.key in by_key]
         line: Record = dict(zip(("algorithm", "neurons", *settings_of(plan)), kind, strict=True))
-        line |= {status: sum(record["status"] == status for record in own) for status in STATUSES}
+        line |= {status: sum(record["status"] == status for record in own) for status in statuses_of(plan)}
         line |= {"open": len(groups[kind]) - len(own)}
         lines.append(line | (_efforts(own) if is_measured else {}))
     return lines
 
 
 def _efforts(records: Sequence[Record]) -> Record:
-    timed = [record["seconds"] for record in records if record["status"] != Status.FAILED.value]
+    timed = [record["seconds"] for record in records if record["status"] not in UNTIMED]
     seconds = [each for each in timed if each is not None]
     peaks = [record["peak_mib"] for record in records if record["peak_mib"] is not None]
     return {

@@ -25,6 +25,7 @@ def boundary(
     gamma: o.OtherGammaOption = None,
     top: o.OtherTopOption = None,
     pictures: o.BoundaryPicturesOption = None,
+    exit_code: o.ExitCodeOption = False,
     json: o.JsonOption = False,
     debug: o.DebugOption = False,
 ) -> int:
@@ -32,8 +33,8 @@ def boundary(
 
     Shows how much of the domain the unperturbed image can reach while the property is kept, and which parts the
     boundary encloses (enclaves). Draws boundary.png beside the map. The domain must contain zero, and
-    a map must be complete; undecided boxes of a refinement count as not kept. The exit code is that of the verdict for
-    this property, as for show.
+    a map must be complete; undecided boxes of a refinement count as not kept. The exit code is 0, or with
+    --exit-code that of the verdict for this property.
     """
     from ..results.summary import summarise_boundary  # noqa: PLC0415 (slow to import)
     from .boundary_text import describe_boundary  # noqa: PLC0415 (slow to import)
@@ -50,7 +51,7 @@ def boundary(
         print_json(summary.plain() | {"output": {"pictures": [str(path) for path in drawn]}})
     else:
         describe_boundary(summary.cautious(result.areas), pictures=drawn)
-    return summary.verdict.exit_code
+    return summary.verdict.exit_code if exit_code else 0
 
 
 def _draw(result: "Result", found: "Boundary", directory: Path, formats: Sequence[str]) -> list[Path]:

@@ -15,13 +15,19 @@ from . import command_options as o
 from .stored_commands import parse_formats
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..campaign.run import Report
     from ..campaign.stored_campaign import Store
+    from ..campaign.tables import Record
 
 MAX_REASONS = 20
 """Distinct reasons printed; --json has all problems."""
 
 CampaignOption = Annotated[Path, typer.Argument(metavar="DIR", help="The directory of a campaign.")]
+PlanOption = Annotated[str | None, o.option(
+    "--plan FILE", "The plan that was run: says where models and images are that are not bundled.", None,
+)]  # fmt: skip
 
 campaign = typer.Typer(rich_markup_mode=None, context_settings={"help_option_names": ["--help", "-h"]})
 
@@ -39,8 +45,8 @@ def choose(context: typer.Context) -> int:
 def run(
     file: Annotated[str, typer.Argument(
         metavar="FILE",
-        help="A plan in TOML (see docs/campaign.md), or a bundled one: paper, smoke, filters, perturbations or "
-        "networks.",
+        help="A plan in TOML (see docs/campaign.md), or a bundled one: paper, smoke, filters, perturbations, "
+        "networks or object.",
     )],
     out: Annotated[
         Path, o.option("--out DIR", "The directory of the campaign; an interrupted campaign continues there.")
@@ -61,12 +67,17 @@ def run(
 
     Each problem has limits of time and memory, enforced from outside its process; a problem that is killed, crashes or
     runs out of memory is Failed, with the reason. An interruption (Ctrl-C, a crash) loses no finished problem: run
-    again to continue. Exit code: 0 when all problems have ended, whatever their status, 3 when some have not.
+    again to continue. The plan may have changed since: only new problems are solved. Exit code: 0 when all problems
+    have ended, 3 when some have not. With requirements in the plan: 0 when all are met, 10 when one is missed, 3 when
+    bounds leave one open or problems are Failed or Timeout.
     """
     from ..budget import Budget  # noqa: PLC0415 (slow to import)
+    from ..campaign import tables  # noqa: PLC0415 (slow to import)
+    from ..campaign.gate import judge_plan  # noqa: PLC0415 (slow to import)
     from ..campaign.plan_file import read_plan  # noqa: PLC0415 (slow to import)
     from ..campaign.run import run_campaign  # noqa: PLC0415 (slow to import)
     from ..campaign.stored_campaign import Store  # noqa: PLC0415 (slow to import)
+    from .gate_text import describe_gate  # noqa: PLC0415 (slow to import)
     from .run_progress import showing_campaign, stopping_on_signals  # noqa: PLC0415 (slow to import)
 
     plan = read_plan(file)
@@ -76,22 +87,44 @@ def run(
             report = run_campaign(
                 plan, out, workers=workers, scheduler=scheduler, progress=progress, cancelled=budget.cancelled
             )
+        store = Store.open(out)
+        records = tables.make_records(store)
+        gate = judge_plan(plan, records)
         if not quiet:
-            _tell(Store.open(out), report)
+            _tell(store, records, report)
+            if gate is not None:
+                describe_gate(gate)
+    if gate is not None:
+        return gate.outcome.exit_code
     return 0 if report.missing == 0 else Verdict.UNDECIDED.exit_code
 
 
 @campaign.command()
-def status(directory: CampaignOption, json: o.JsonOption = False, debug: o.DebugOption = False) -> int:
-    """Show the progress of a campaign: how many problems have ended, how they ended, and why some failed."""
+def status(
+    directory: CampaignOption,
+    exit_code: Annotated[bool, o.option(
+        "--exit-code", "End with the exit code that campaign run gives for the requirements, instead of 0.",
+    )] = False,
+    json: o.JsonOption = False,
+    debug: o.DebugOption = False,
+) -> int:  # fmt: skip
+    """Show the progress of a campaign: how many problems have ended, how they ended, and why some failed.
+
+    Also whether the requirements of its plan are met, and which problems are to blame.
+    """
     from ..campaign import tables  # noqa: PLC0415 (slow to import)
+    from ..campaign.gate import judge_plan  # noqa: PLC0415 (slow to import)
     from ..campaign.stored_campaign import Store  # noqa: PLC0415 (slow to import)
+    from .gate_text import describe_gate  # noqa: PLC0415 (slow to import)
     from .printing import print_json  # noqa: PLC0415 (slow to import)
 
     store = Store.open(directory)
     records = tables.make_records(store)
-    counts = {name: sum(record["status"] == name for record in records) for name in tables.STATUSES}
+    counts = {name: sum(record["status"] == name for record in records) for name in tables.statuses_of(store.plan)}
     failures = [record for record in records if record["reason"]]
+    gate = judge_plan(store.plan, records)
+    is_open = len(records) < len(store.plan.tasks)
+    code = gate.outcome.exit_code if gate is not None else Verdict.UNDECIDED.exit_code if is_open else 0
     if json:
         content = {
             "name": store.plan.name,
@@ -101,16 +134,19 @@ def status(directory: CampaignOption, json: o.JsonOption = False, debug: o.Debug
             "open": len(store.plan.tasks) - len(records),
             "status": counts,
             "failures": [{key: record[key] for key in ("key", "status", "reason")} for record in failures],
+            "require": None if gate is None else gate.plain(),
         }
         print_json(content)
-        return 0
+        return code if exit_code else 0
     state = "a run is active" if store.is_held() else "no run is active"
     print(f"{store.plan.name}: {len(records):,} of {len(store.plan.tasks):,} problems have ended; {state}")
     print(tables.to_text([{"status": name, "problems": number} for name, number in counts.items()]), end="")
     reasons = Counter((record["status"], record["reason"]) for record in failures)
     for (name, reason), number in reasons.most_common(MAX_REASONS):
         print(f"{number:,} × {name}: {reason}")
-    return 0
+    if gate is not None:
+        describe_gate(gate)
+    return code if exit_code else 0
 
 
 @campaign.command()
@@ -162,9 +198,7 @@ def figures(
         Path | None, o.option("--out FOLDER", "The folder for the figures.", default="figures in DIR")
     ] = None,
     format: o.FormatsOption = None,
-    plan: Annotated[str | None, o.option(
-        "--plan FILE", "The plan that was run: says where (G) finds models and images that are not bundled.", None,
-    )] = None,
+    plan: PlanOption = None,
     force: o.ForceFilesOption = False,
     json: o.JsonOption = False,
     debug: o.DebugOption = False,
@@ -237,10 +271,72 @@ def insights(
     return 0
 
 
-def _tell(store: "Store", report: "Report") -> None:
+@campaign.command("report")
+def report_command(
+    directory: CampaignOption,
+    out: Annotated[
+        Path | None, o.option("--out FOLDER", "The folder for index.html and full reports.", default="report in DIR")
+    ] = None,
+    full: Annotated[list[str] | None, o.option(
+        "--full kept|violations|all|none|KEY",
+        "Which problems get a full report: those whose result the campaign kept (keep in the plan), those that miss a "
+        "requirement or are not robust, all, none, or one by its key; repeat the option for several. Problems without "
+        "a kept result are solved again.", default="kept",
+    )] = None,
+    plan: PlanOption = None,
+    json: o.JsonOption = False,
+    debug: o.DebugOption = False,
+) -> int:  # fmt: skip
+    """Write one HTML page with all problems of a campaign: small maps, filters, and links to full reports.
+
+    Earlier pages of steadygaze are replaced, other files never. The exit code is 0.
+    """
+    from ..campaign.plan_file import read_plan  # noqa: PLC0415 (slow to import)
+    from ..campaign.stored_campaign import Store  # noqa: PLC0415 (slow to import)
+    from .printing import print_json, print_notes  # noqa: PLC0415 (slow to import)
+
+    store = Store.open(directory)
+    given = None if plan is None else read_plan(plan)
+    from ..campaign.overview import write_overview  # noqa: PLC0415 (slow to import)
+
+    folder = directory / "report" if out is None else out
+    written = write_overview(store, folder, full=full or ("kept",), plan=given)
+    if json:
+        reports = [str(page) for page in written.reports]
+        print_json({"page": str(written.page), "reports": reports, "notes": written.notes})
+        return 0
+    print_notes(written.notes)
+    print(f"report  {written.page} ({len(written.reports):,} full reports)")
+    return 0
+
+
+@campaign.command()
+def junit(
+    directory: CampaignOption,
+    out: Annotated[Path | None, o.option("--out FILE.xml", "The file to write.", default="stdout")] = None,
+    force: o.ForceFilesOption = False,
+    debug: o.DebugOption = False,
+) -> int:  # fmt: skip
+    """Write a campaign as JUnit XML, which CI services show: a test case for each problem and each requirement.
+
+    It has failures if a requirement is missed, and errors if one is open or a problem has no answer. The exit code is
+    0.
+    """
+    from ..campaign import tables  # noqa: PLC0415 (slow to import)
+    from ..campaign.junit import make_junit  # noqa: PLC0415 (slow to import)
+    from ..campaign.stored_campaign import Store  # noqa: PLC0415 (slow to import)
+    from ..results.directory import check_file  # noqa: PLC0415 (slow to import)
+
+    if out is not None:
+        check_file(out, force=force)
+    store = Store.open(directory)
+    _put_table(make_junit(store.plan, tables.make_records(store)), out)
+    return 0
+
+
+def _tell(store: "Store", records: "Sequence[Record]", report: "Report") -> None:
     from ..campaign import tables  # noqa: PLC0415 (slow to import)
 
-    records = tables.make_records(store)
     print(tables.to_text(tables.count_statuses(store.plan, records)), end="")
     if report.missing:
         print(f"interrupted: {report.missing:,} problems have not ended; run again to continue", file=sys.stderr)

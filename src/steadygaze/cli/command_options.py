@@ -16,7 +16,7 @@ from ..engines.contract import CORNER, MOST_REGIONS
 from ..errors import OptionError
 from ..labels import Property
 from ..report import FORMATS
-from .requirement import Requirement
+from ..requirement import Requirement
 
 QUESTION, METHOD, CLASSIFIER, LIMITS, OUTPUT = "Question", "Method", "Classifier", "Limits", "Output"
 
@@ -53,6 +53,15 @@ def number(name: str, text: str) -> float:
     1000.0
     """
     return _read(name, text, float, lambda value: 0.0 < value < math.inf, "a number above 0")
+
+
+def share_number(name: str, text: str) -> float:
+    """A share of the domain, as a number in 0..1 or a percentage.
+
+    >>> share_number("--fail-if-worse", "1%")
+    0.01
+    """
+    return _read(name, text, _share, lambda value: 0.0 <= value <= 1.0, "a share of the domain, such as 0.01 or 1%")
 
 
 def numbers(name: str, text: str) -> list[float]:
@@ -139,12 +148,12 @@ def until_share(name: str, text: str) -> float | Literal["exact"]:
     """The share of the domain that may stay undecided, as a number or a percentage, or "exact"."""
     if text.strip().lower() == "exact":
         return "exact"
-
-    def share(text: str) -> float:
-        return float(text.removesuffix("%")) / (100.0 if text.endswith("%") else 1.0)
-
     expected = "the share of the domain that may stay undecided, such as 0.001 or 0.1%, or exact"
-    return _read(name, text, share, lambda value: 0.0 <= value < 1.0, expected)
+    return _read(name, text, _share, lambda value: 0.0 <= value < 1.0, expected)
+
+
+def _share(text: str) -> float:
+    return float(text.removesuffix("%")) / (100.0 if text.endswith("%") else 1.0)
 
 
 def _line(name: str, text: str) -> str | list[float]:
@@ -203,8 +212,9 @@ MaskOption = Annotated[str | None, option(
 ExplainOption = Annotated[str, option(
     "--explain METHOD",
     "The explanation method whose maps are compared: gradient, input-x-gradient (times the image), "
-    "smoothgrad:n=8,sigma=0.1,seed=0 (the mean of the gradients at the image plus n noises of deviation sigma), or "
-    "integrated:steps=8,baseline=0 (integrated gradients by midpoints).", QUESTION,
+    "smoothgrad:n=8,sigma=0.1,seed=0 (the mean of the gradients at the image plus n noises of deviation sigma), "
+    "integrated:steps=8,baseline=0 (integrated gradients by midpoints), gradcam:layer=NAME (Grad-CAM), or "
+    "occlusion:window=4,stride=4,baseline=0 (what the logit loses when a window is blanked).", QUESTION,
 )]  # fmt: skip
 FilterOption = Annotated[str, option(
     "--filter FILTER",
@@ -220,8 +230,8 @@ ClassesOption = Annotated[str | None, option(
 )]  # fmt: skip
 RequireOption = Annotated[Requirement | None, option(
     "--require TEXT",
-    "Required shares of the domain, such as 'CR&AR>=0.9' or 'CR>=99% and IR<0.5'. The exit code then says whether "
-    "they are proved, instead of the verdict.", QUESTION, read=lambda _, text: Requirement.parse(text),
+    "Required shares of the domain, such as 'CR&AR>=0.9' or 'CR>=99% and IR<0.5'; or 'robust'. The exit code then says "
+    "whether they are proved, instead of the verdict.", QUESTION, read=lambda _, text: Requirement.parse(text),
 )]  # fmt: skip
 MethodOption = Annotated[str, option(
     "--method auto|map|refine|bfs|gbs|boundary",
@@ -336,4 +346,7 @@ FormatsOption = Annotated[list[str] | None, option(
     "--format png|svg|pdf", "The format; join several by commas, or repeat the option.", default="png",
 )]  # fmt: skip
 JsonOption = Annotated[bool, option("--json", "Print the answer as one JSON object on stdout instead of a summary.")]
+ExitCodeOption = Annotated[bool, option(
+    "--exit-code", "End with the exit code of the verdict, as verify does (0, 10 or 3), instead of 0.",
+)]  # fmt: skip
 DebugOption = Annotated[bool, option("--debug", "Show the traceback of an error before its line.")]

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from ..errors import OptionError
+from ..requirement import NAMES, read_share
 from . import command_options as o
 
 DirectoriesOption = Annotated[list[Path], typer.Argument(
@@ -16,6 +17,17 @@ OutOption = Annotated[Path | None, o.option(
     "--out DIR|FILE", "A directory for comparison.json, .png, .svg and .pdf, or a file with one of these endings.",
     default="nothing is written",
 )]  # fmt: skip
+FailIfWorseOption = Annotated[float | None, o.option(
+    "--fail-if-worse NUMBER",
+    "End with the exit code 10 if a share of a later result is proved to be worse than that of the first, the "
+    "baseline, by more than this number; with 3 if the bounds leave it open.", o.QUESTION,
+    read=o.share_number,
+)]  # fmt: skip
+ShareOption = Annotated[str | None, o.option(
+    "--share NAME",
+    f"With --fail-if-worse: the share, one of {', '.join(NAMES)}. Less of CR, AR and CR&AR is worse, and more of the "
+    "others.", o.QUESTION, default="CR&AR", read=read_share,
+)]  # fmt: skip
 
 
 def compare(
@@ -24,30 +36,36 @@ def compare(
     tau: o.OtherTauOption = None,
     gamma: o.OtherGammaOption = None,
     top: o.OtherTopOption = None,
+    fail_if_worse: FailIfWorseOption = None,
+    share: ShareOption = None,
     out: OutOption = None,
     force: o.ForceFilesOption = False,
     json: o.JsonOption = False,
     debug: o.DebugOption = False,
 ) -> int:
-    """Compare stored maps and refinements: several networks, images or perturbations side by side.
+    """Compare stored results: several networks, images or perturbations side by side.
 
     Shows the shares of each, and ranks networks by how much they keep and perturbations by their risk. If all have the
     same domain, it shows where the first keeps label and attention and another does not. A threshold holds for all
-    results; without one, each answers for its own. The exit code is 0.
+    results; without one, each answers for its own. Searches take part if they bound shares of the whole domain, as bfs
+    does. The exit code is 0, unless --fail-if-worse is given.
     """
     if len(directories) < 2:
         raise OptionError("a comparison needs two or more directories; give another one")
+    if share is not None and fail_if_worse is None:
+        raise OptionError("--share goes with --fail-if-worse NUMBER; give both, or leave it out")
     from .. import api  # noqa: PLC0415 (slow to import)
+    from ..compare.worsening import Gate  # noqa: PLC0415 (slow to import)
     from ..results import store  # noqa: PLC0415 (slow to import)
-    from .comparison_text import describe_comparison  # noqa: PLC0415 (slow to import)
-    from .printing import print_json, print_notes  # noqa: PLC0415 (slow to import)
+    from .comparison_text import describe_comparison, describe_gate  # noqa: PLC0415 (slow to import)
+    from .printing import knows_shares, print_json, print_notes  # noqa: PLC0415 (slow to import)
 
     for directory in directories:
         stored = store.read_summary(directory)
-        if stored.is_search:
+        if not knows_shares(stored):
             raise OptionError(
-                f"{directory}: holds a search ({stored.method}), which has no shares of the whole domain; verify "
-                "with --method map or refine"
+                f"{directory}: holds a search ({stored.method}), which bounds no shares of the whole domain; verify "
+                "with --method map, refine or bfs"
             )
     if out is not None:
         from ..compare.comparison_figure import check_place, save_comparison  # noqa: PLC0415 (slow to import)
@@ -56,9 +74,13 @@ def compare(
     comparison = api.compare(directories, delta=delta, tau=tau, gamma=gamma, top=top)
     summary = comparison.summary()
     files = [] if out is None else save_comparison(comparison, out, force=force)
+    gate = None if fail_if_worse is None else Gate.of(comparison, share or "CR&AR", fail_if_worse)
     if json:
-        print_json(summary | {"output": {"files": [str(path) for path in files]}})
+        judged = {} if gate is None else {"fail_if_worse": gate.plain()}
+        print_json(summary | judged | {"output": {"files": [str(path) for path in files]}})
     else:
         print_notes(summary["notes"])
         describe_comparison(summary, files=files)
-    return 0
+        if gate is not None:
+            describe_gate(gate)
+    return 0 if gate is None else gate.outcome.exit_code

@@ -10,9 +10,11 @@ from rich.text import Text
 
 from ..attention.measures import Measure
 from ..attention.measures.distance import DISTANCE
+from ..compare.worsening import Gate
 from ..labels import Label
+from ..requirement import Outcome
 from ..words import number_text, percent_up, rounded, rounded_down, rounded_up, share_text
-from .printing import numbers_table, print_places
+from .printing import numbers_table, print_outcome, print_places
 
 MAX_NAME, MAX_NAMED = 20, 4
 """Longer names, or more of them, do not fit over columns, which then show numbers."""
@@ -49,6 +51,16 @@ def describe_comparison(summary: Mapping[str, Any], *, files: Sequence[Path] = (
         console.print(Text(contrary_text(summary["contrary"], names), style="bold"))
     console.print(Text(summary["guarantee"], style="dim"))
     print_places(console, "written", files)
+
+
+def describe_gate(gate: Gate) -> None:
+    """Print whether each result is worse than the baseline by more than allowed, and the outcome of all."""
+    console = Console(highlight=False)
+    for name, bounds, outcome in gate.later:
+        words = {Outcome.MET: "not worse", Outcome.NOT_MET: "worse", Outcome.UNDECIDED: "open: the bounds allow both"}
+        text = f"{name}: {gate.share} {share_text(*bounds)}, {words[outcome]}"
+        console.print(Text(f"{text} (baseline {share_text(*gate.baseline)}, allowed {gate.allowed:g})"))
+    print_outcome(console, f"Not worse by more than {gate.allowed:g}: ", gate.outcome)
 
 
 def column_names(names: Sequence[str]) -> list[str]:
@@ -103,9 +115,13 @@ def distance_text(low: float | None, high: float | None) -> str:
 
     >>> distance_text(None, None), distance_text(0.25, None), distance_text(0.25, 0.5), distance_text(0.25, 0.25)
     ('none', 'not below 0.25', '0.25 to 0.5', '0.25')
+    >>> distance_text(0.0, None)
+    'not known'
     """
     if low is None:
         return "none"
+    if high is None and low == 0.0:
+        return "not known"
     if high is None:
         return f"not below {rounded_down(low, 5)}"
     is_tight = high - low <= 1e-5 * high

@@ -15,12 +15,12 @@ from ..attention.measures.distance import DISTANCE
 from ..engines import load
 from ..errors import OptionError
 from ..labels import ATTENTIONS, CLASSIFICATIONS, Label, Verdict
+from ..requirement import Outcome, Requirement
 from ..results.result import Result
 from ..results.summary import Summary
 from ..tolerances import MAX_MAP_PARAMETERS
 from ..words import percent_up, share_text
 from .answer_text import domain_facts, question_text, search_facts, verdict_text
-from .requirement import Outcome, Requirement
 
 STYLES = {
     Verdict.ROBUST.exit_code: "bold green",
@@ -43,8 +43,8 @@ def describe(
     console.print(Text(question_text(summary)))
     print_verdict(console, summary.verdict, verdict_text(summary))
     if requirement is not None:
-        outcome = requirement.judge(summary.area)
-        console.print(Text.assemble(f"Required {requirement.text}: ", _styled(outcome, outcome.value)))
+        outcome = requirement.judge(summary.area, summary.verdict)
+        print_outcome(console, f"Required {requirement.text}: ", outcome)
     if summary.is_search:
         console.print(_set_table(summary))
         facts = [*search_facts(summary, seconds)]
@@ -67,6 +67,11 @@ def print_verdict(console: Console, verdict: Verdict, text: str) -> None:
     console.print(Text.assemble(_styled(verdict, verdict.value.upper()), ": ", text))
 
 
+def print_outcome(console: Console, text: str, outcome: Outcome, more: str = "") -> None:
+    """Print what was required, then the outcome in its colour."""
+    console.print(Text.assemble(text, _styled(outcome, outcome.value), more), soft_wrap=True)
+
+
 def print_facts(console: Console, facts: Iterable[tuple[str, str]]) -> None:
     """Print names and texts in two columns; failures and an early end stand out."""
     table = Table.grid(padding=(0, 2))
@@ -80,6 +85,19 @@ def print_places(console: Console, name: str, paths: Iterable[Path]) -> None:
     """Print the paths of files, one line each."""
     for path in paths:
         console.print(Text(f"{name:8}{path}"), soft_wrap=True)
+
+
+def knows_shares(summary: Summary) -> bool:
+    """Whether `area` bounds shares of the whole domain: always, except for searches of a part of it."""
+    return not summary.is_search or summary.sliver_share is not None
+
+
+def judged(summary: Summary, requirement: Requirement | None) -> dict[str, Any]:
+    """The requirement and its outcome for `--json`; empty without one."""
+    if requirement is None:
+        return {}
+    outcome = requirement.judge(summary.area, summary.verdict)
+    return {"require": {"text": requirement.text, "outcome": outcome.value}}
 
 
 def print_json(content: Mapping[str, Any]) -> None:

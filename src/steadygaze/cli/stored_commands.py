@@ -10,6 +10,7 @@ from ..errors import OptionError
 from ..report import FORMATS
 from . import command_options as o
 from .quick_drawing import import_matplotlib
+from .verify_command import exit_code as answer_code
 from .verify_command import picture_name
 
 PAGE = "report.html"
@@ -28,18 +29,26 @@ def show(
     tau: o.OtherTauOption = None,
     gamma: o.OtherGammaOption = None,
     top: o.OtherTopOption = None,
+    require: o.RequireOption = None,
+    exit_code: o.ExitCodeOption = False,
     json: o.JsonOption = False,
     debug: o.DebugOption = False,
 ) -> int:
     """Show a stored answer; for a map or a refinement, also at another threshold.
 
-    The exit code is that of the verdict, as for verify.
+    The exit code is 0; with --require it says whether the requirement is met, with --exit-code it is that of the
+    verdict, both as for verify.
     """
     from ..results import store  # noqa: PLC0415 (slow to import)
-    from .printing import describe, load_at, print_json, print_notes  # noqa: PLC0415 (slow to import)
+    from .printing import describe, judged, knows_shares, load_at, print_json, print_notes  # noqa: PLC0415 (slow to import)
 
     summary, seconds = store.read_summary(directory), store.read_seconds(directory)
     given = {"delta": delta, "tau": tau, "gamma": gamma, "top": top}
+    if require is not None and require.needs_shares and not knows_shares(summary):
+        raise OptionError(
+            f"{directory}: --require needs shares of the domain, which this search ({summary.method}) does not bound; "
+            "verify with --method map, refine or bfs"
+        )
     is_own = all(one is None for one in given.values())
     if not is_own:
         result = load_at(directory, given)
@@ -47,13 +56,13 @@ def show(
     elif summary.is_search:
         store.read_checked(directory)  # the answer of a search depends on its regions only
     if json:
-        print_json({**summary.plain(), "seconds": seconds})
+        print_json({**summary.plain(), "seconds": seconds} | judged(summary, require))
     else:
         print_notes(summary.notes)
         # The pictures show the threshold of the run.
         pictures = sorted(directory.glob(f"{picture_name(summary)}.*")) if is_own else []
-        describe(summary, seconds=seconds, directory=directory, pictures=pictures)
-    return summary.verdict.exit_code
+        describe(summary, seconds=seconds, requirement=require, directory=directory, pictures=pictures)
+    return answer_code(summary, require) if exit_code or require is not None else 0
 
 
 def report(
@@ -66,13 +75,14 @@ def report(
     gamma: o.OtherGammaOption = None,
     top: o.OtherTopOption = None,
     force: o.ForceOption = False,
+    exit_code: o.ExitCodeOption = False,
     debug: o.DebugOption = False,
 ) -> int:
     """Write a stored result as one self-contained HTML file.
 
     It has the verdict in sentences, shares with bounds, nearest violations with images and maps, the map (also
     interactive), the boundary, other thresholds, the guarantee, and the command that repeats the run. The exit code is
-    that of the verdict, as for show.
+    0, or that of the verdict with --exit-code.
     """
     from ..results import store  # noqa: PLC0415 (slow to import)
 
@@ -90,7 +100,7 @@ def report(
     console = Console(highlight=False)
     print_verdict(console, result.verdict, " ".join(headline(result)))
     print_places(console, "report", [page])
-    return result.verdict.exit_code
+    return result.verdict.exit_code if exit_code else 0
 
 
 def export(
@@ -174,6 +184,7 @@ def figure(
     )] = None,
     format: o.FormatsOption = None,
     force: o.ForceFilesOption = False,
+    exit_code: o.ExitCodeOption = False,
     json: o.JsonOption = False,
     debug: o.DebugOption = False,
 ) -> int:  # fmt: skip
@@ -184,12 +195,14 @@ def figure(
     boundaries of label and attention side by side, with images. curve: the share that keeps its attention against every
     threshold, with proved bounds. columns: maps of several networks, original (O) and
     under brightness (B), patch (P), translation (T). tiling: all regions with their edges (of maps, refinements and
-    searches). visited: the regions that a search visited, by phase and label. The exit code is 0.
+    searches). visited: the regions that a search visited, by phase and label. The exit code is 0, or with
+    --exit-code that of the worst verdict.
     """
     thetas = [o.theta("--at", text) for text in at or ()]
     formats = parse_formats(format, out)
     from .. import api  # noqa: PLC0415 (slow to import)
-    from .printing import print_json  # noqa: PLC0415 (slow to import)
+    from ..requirement import Outcome  # noqa: PLC0415 (slow to import)
+    from .printing import load_at, print_json  # noqa: PLC0415 (slow to import)
 
     folder = directories[0] if out is None else out
     # `out.is_dir()` fails for a name that is too long; `api.draw` refuses such a name.
@@ -203,7 +216,10 @@ def figure(
     else:
         for file in files:
             print(f"picture {file}")
-    return 0
+    if not exit_code:
+        return 0
+    given = {"delta": delta, "tau": tau, "gamma": gamma, "top": top}
+    return Outcome.all_of(Outcome.of(load_at(directory, given).verdict) for directory in directories).exit_code
 
 
 def parse_formats(given: list[str] | None, out: Path | None) -> tuple[str, ...]:

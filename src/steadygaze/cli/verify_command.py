@@ -3,26 +3,22 @@
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .. import zoo
+from ..class_names import bundled_names, find_label, read_class_names
 from ..errors import OptionError, StoreError
 from . import command_options as o
 from .quick_drawing import import_matplotlib
 
 if TYPE_CHECKING:
     from ..question import Question
+    from ..requirement import Requirement
     from ..results.result import Result
     from ..results.summary import Summary
-    from .requirement import Requirement
 
 DRAWING_SECONDS = 2.0
 """A run with less time than this before its limit draws no pictures."""
-
-MAX_BYTES = 2**22
-"""The size limit of a file of class names, far above the needs of any classifier."""
 
 
 def verify(
@@ -73,7 +69,7 @@ def verify(
     from ..engines.contract import RunOptions  # noqa: PLC0415 (slow to import)
 
     options = RunOptions(until=until, goal=goal, resume=resume, w_delta=w_delta, line=line, threads=threads)
-    plan = RunPlan.check(method, options, property=property, needs_shares=require is not None)
+    plan = RunPlan.check(method, options, property=property, needs_shares=require is not None and require.needs_shares)
     budget = Budget(Limits(timeout, max_regions, memory))
     budget.clock.start_with_process()
     with budget.clock.phase("start"):
@@ -89,7 +85,7 @@ def verify(
                 property=property, attention=attention, delta=delta, tau=tau, gamma=gamma, top=top, mask=mask,
                 explain=explain, filter=filter, dist=dist, classes=classes,
                 mean=mean, std=std, scale=scale or 1.0, output=output,
-                names=None if class_names is None else _read_class_names(class_names),
+                names=None if class_names is None else read_class_names(class_names),
             )  # fmt: skip
             if class_names is None:
                 question = with_bundled_names(question, image)
@@ -106,9 +102,14 @@ def verify(
             print_notes(delivered.notes)
         if json or not quiet:
             tell(delivered, requirement=require, is_json=json)
-    if require is not None:
-        return require.judge(delivered.summary.area).exit_code
-    return delivered.summary.verdict.exit_code
+    return exit_code(delivered.summary, require)
+
+
+def exit_code(summary: "Summary", requirement: "Requirement | None") -> int:
+    """The exit code of an answer: that of the requirement, else of the verdict."""
+    if requirement is not None:
+        return requirement.judge(summary.area, summary.verdict).exit_code
+    return summary.verdict.exit_code
 
 
 @dataclass(frozen=True)
@@ -181,7 +182,7 @@ def picture_name(summary: "Summary") -> str:
 
 def tell(delivered: Delivered, *, requirement: "Requirement | None" = None, is_json: bool = False) -> None:
     """Print a stored answer on stdout, as text or as JSON."""
-    from .printing import describe, print_json  # noqa: PLC0415 (slow to import)
+    from .printing import describe, judged, print_json  # noqa: PLC0415 (slow to import)
 
     summary, seconds, reason = delivered.summary, delivered.seconds, delivered.reason
     directory, pictures = delivered.directory, delivered.pictures
@@ -190,68 +191,29 @@ def tell(delivered: Delivered, *, requirement: "Requirement | None" = None, is_j
             summary, seconds=seconds, requirement=requirement, directory=directory, pictures=pictures, reason=reason
         )
         return
-    required = {}
-    if requirement is not None:
-        required["require"] = {"text": requirement.text, "outcome": requirement.judge(summary.area).value}
     output = {"directory": str(directory), "pictures": [str(path) for path in pictures]}
     picked = {} if reason is None else {"picked": reason}
     print_json(
-        {**summary.plain(), "notes": list(delivered.notes), "seconds": seconds, **required, "output": output | picked}
+        {**summary.plain(), "notes": list(delivered.notes), "seconds": seconds}
+        | judged(summary, requirement)
+        | {"output": output | picked}
     )
 
 
 def with_bundled_names(question: "Question", image: str) -> "Question":
     """Name the classes after the data set of a bundled image, if the network has as many classes."""
-    if not zoo.is_reference(image):
-        return question
-    names = zoo.class_names(image.partition(":")[0])
-    return replace(question, names=names) if len(names) == question.model.classes else question
-
-
-def _read_class_names(path: Path) -> tuple[str, ...]:
-    """Read a text file in UTF-8 with one name on each line; empty lines at its end do not count."""
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            raise OptionError(f"{path}: is larger than {MAX_BYTES >> 20} MiB; expected one class name on each line")
-        lines = path.read_text(encoding="utf-8-sig").rstrip().splitlines()
-    except OSError as error:
-        raise OptionError(f"{path}: cannot be read ({error.strerror}); give a text file with class names") from None
-    except UnicodeDecodeError as error:
-        raise OptionError(f"{path}: is not UTF-8 text (byte {error.start}); save it as UTF-8") from None
-    names = tuple(line.strip() for line in lines)
-    for number, name in enumerate(names, start=1):
-        if not name or not name.isprintable():
-            raise OptionError(f"{path}: line {number} holds no printable name; write one class name on each line")
-    return names
+    names = bundled_names(image, question.model.classes)
+    return question if names is None else replace(question, names=names)
 
 
 def _check_expected(question: "Question", expected: str) -> None:
     """Raise OptionError unless the predicted label is the expected one, given as name or number."""
     from ..words import class_text  # noqa: PLC0415 (slow to import)
 
-    wanted = _find_label(expected.strip(), question.names)
+    wanted = find_label(expected, question.names)
     if question.label != wanted:
         found, missed = (class_text(question.names[label], label) for label in (question.label, wanted))
         raise OptionError(
             f"{question.image_name}: {question.model_name} predicts {found}, but --expect asks for {missed}; check the "
             "image, the order of the classes, and --mean, --std and --scale"
         )
-
-
-def _find_label(text: str, names: Sequence[str]) -> int:
-    is_number = text.isascii() and text.isdecimal() and len(text) < 10 and int(text) < len(names)
-    for found in (
-        [label for label, name in enumerate(names) if name == text],
-        [label for label, name in enumerate(names) if name.casefold() == text.casefold()],
-        [int(text)] if is_number else [],
-    ):
-        if len(found) == 1:
-            return found[0]
-        if found:
-            numbers = ", ".join(str(label) for label in found)
-            raise OptionError(f"--expect {text!r}: several classes have that name; give one of the numbers {numbers}")
-    near = get_close_matches(text.casefold(), {name.casefold(): name for name in names}, n=1)
-    guess = "".join(f" Did you mean {name}?" for name in names if [name.casefold()] == near)
-    raise OptionError(
-        f"--expect {text!r}: no such class.{guess} Expected a number from 0 to {len(names) - 1} or a name"
-    )

@@ -113,14 +113,17 @@ class Comparison:
 
 
 def compare_results(results: Sequence[Result], thresholds: GivenThresholds | None = None) -> Comparison:
-    """Compare maps and refinements, each at its own threshold unless one is given for all; OptionError for others."""
+    """Compare results that bound shares of the whole domain; OptionError for others.
+
+    Each answers for its own threshold unless one is given for all.
+    """
     if len(results) < 2:
         raise OptionError(f"a comparison needs two or more results, not {len(results)}; give more directories")
     for place, result in enumerate(results, start=1):
-        if not result.tiling.answers_any_delta:
+        if not result.knows_shares:
             raise OptionError(
-                f"result {place} is a {result.tiling.kind} ({result.method}), which has no shares of the whole domain; "
-                "give maps or refinements (verify with --method map or refine)"
+                f"result {place} is a {result.tiling.kind} ({result.method}), which bounds no shares of the whole "
+                "domain; verify with --method map, refine or bfs"
             )
     given = tuple(result.with_options(thresholds or {}) for result in results)
     differs = find_differences(given)
@@ -226,8 +229,8 @@ def guarantee(comparison: Comparison) -> str:
         sentences.append(kinks_text(kinks))
     if any(not difference.is_exact for difference in comparison.differences):
         sentences.append(
-            "With three or more parameters the results are not overlaid: shares of difference maps are bounds that "
-            "follow from the results' own shares."
+            "Searches, and results with three or more parameters, are not overlaid: shares of difference maps are "
+            "bounds that follow from the results' own shares."
         )
     elif comparison.differences:
         sentences.append("Areas of difference maps are those of the overlaid pieces, up to rounding, kinks aside.")
@@ -236,7 +239,8 @@ def guarantee(comparison: Comparison) -> str:
 
 def _differ(results: Sequence[Result], second: int, wanted: Property) -> Difference:
     own, other = results[0], results[second]
-    if own.question.compound.domain.dimension <= MOST_LAID_OVER:
+    has_pieces = own.tiling.answers_any_delta and other.tiling.answers_any_delta
+    if has_pieces and own.question.compound.domain.dimension <= MOST_LAID_OVER:
         return Difference(0, second, wanted, lay_over(own, other, wanted).shares(), True)
     return Difference(0, second, wanted, combine(own.answer.shares, other.answer.shares, wanted), False)
 

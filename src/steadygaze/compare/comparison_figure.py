@@ -243,12 +243,13 @@ def _draw_legend(sheet: Sheet, entries: Sequence[Row], left: float, top: float) 
 
 
 def _pairs(comparison: Comparison) -> list[list[Difference]]:
-    """The differences to draw, grouped by pair."""
+    """The differences to draw, grouped by pair; searches have no pieces to draw."""
     if comparison.results[0].question.compound.domain.dimension > MAX_MAP_PARAMETERS:
         return []
     seconds = range(1, min(len(comparison.results), MOST_PAIRS + 1))
     found = [[one for one in comparison.differences if one.second == second] for second in seconds]
-    return [differences for differences in found if differences]
+    has_pieces = [result.tiling.answers_any_delta for result in comparison.results]
+    return [differences for differences in found if differences and has_pieces[0] and has_pieces[differences[0].second]]
 
 
 def _panel_size(comparison: Comparison) -> tuple[float, float]:

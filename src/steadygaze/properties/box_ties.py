@@ -53,13 +53,16 @@ def box_tie_volumes(
 def free_of_ties(compound: Compound, bounder: Bounder, cell: int, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """Which boxes (B,) of a knot cell have no window that may matter."""
     graph, targets = compound.graph, bounder.attention.targets(compound.graph.classes)
+    if not bounder.attention.method.uses_gradients:
+        return np.ones(len(low), dtype=bool)
     live = np.ones((len(low), compound.perturbed.x0.size))
     possible, lives = [], []
     with np.errstate(over="ignore", invalid="ignore"):
         decided = decide_layers(graph.steps, graph.layers, bounder.image(cell, low, high))
         for segment, layer, found in zip(graph.steps, graph.layers, decided, strict=False):
             live = ways_up(segment, live)
-            lives.append(live > 0.0)
+            # Values of a layer, other than pixels, count with every gradient that arrives there.
+            lives.append((live > 0.0) | (bounder.explained is not None))
             possible.append((found.bits != OFF) | _may_tie(layer, found))
             live = live * possible[-1]
     harmful = harmful_windows(graph, targets, possible, lives)

@@ -20,6 +20,9 @@ from .hull_proof import HullProof
 MOST_WORK = 4e9
 """Multiplications to spend on bounds for single pieces; beyond that, one bound serves all regions."""
 
+THIN = 1e-8
+"""The share of strips up to which a map that loses the label is left as it is."""
+
 
 @dataclass(frozen=True, eq=False)
 class Pieces:
@@ -73,7 +76,7 @@ def classify(compound: Compound, regions: RegionSet, label: int, budget: Budget 
     nothing = np.zeros((0, compound.domain.dimension))
     pieces = Pieces(polytopes, region, winner, cuts, label, margin, slack, polytopes.volumes.copy(), nothing)
     doubtful = np.flatnonzero(pieces.has_strip)
-    if 0 < len(doubtful) * hull_work(compound) <= MOST_WORK:
+    if 0 < len(doubtful) * hull_work(compound) <= MOST_WORK and not _is_settled(pieces, regions):
         proof = HullProof(compound, label, AttentionOptions(), piece_coverage(compound, regions), budget)
         proved, own = proof.label_errors(polytopes, regions.cell[region], regions.logits, doubtful, region)
         slack[doubtful] = np.minimum(slack[doubtful], own)
@@ -81,6 +84,13 @@ def classify(compound: Compound, regions: RegionSet, label: int, budget: Budget 
         decided = doubtful[is_decided]
         margin[decided], slack[decided] = proved[is_decided], 0.0
     return pieces
+
+
+def _is_settled(pieces: Pieces, regions: RegionSet) -> bool:
+    """Whether a lost label is proved, and strips are so thin that sharper errors would change no answer."""
+    strips, volumes = strip_volumes(pieces, regions), pieces.polytopes.volumes
+    is_lost = bool((~pieces.keeps_label & (strips < 0.5 * volumes)).any())
+    return is_lost and bool(strips.sum() <= THIN * volumes.sum())
 
 
 def piece_coverage(compound: Compound, regions: RegionSet) -> float:

@@ -77,6 +77,23 @@ class MapCheck:
         return self.difference <= self.tolerance
 
 
+def check_losses(
+    model: Model, image: np.ndarray, classes: np.ndarray, noise: float, copies: Copies
+) -> MapCheck:  # fmt: skip
+    """Compare what logits lose if the copies (m, C, H, W) replace an image with what they lose through the model file.
+
+    classes (2,); `noise` bounds the rounding of a replayed logit.
+    """
+    images = np.concatenate([image[None], copies.images(image)])
+    names, count = tuple(int(number) for number in classes), len(classes) * (len(images) - 1)
+    ours, theirs = (
+        (logits[:1] - logits[1:])[:, classes] for logits in (model.graph.logits(images), model.replay.logits(images))
+    )
+    if not np.isfinite(theirs).all():
+        return MapCheck(names, count, 0, None, None, is_finite=False)
+    return MapCheck(names, count, 0, float(np.abs(ours - theirs).max()), 2.0 * noise)
+
+
 def check_maps(
     model: Model,
     image: np.ndarray,

@@ -14,6 +14,7 @@ from ..attention.asking import GivenThresholds, own_threshold
 from ..attention.gradients import maps_under
 from ..attention.inconsistency import expected_at
 from ..attention.measures.wording import Stated
+from ..attention.methods import GradientMethod
 from ..boundary import Boundary
 from ..budget import OPTIONAL, Budget, is_over
 from ..errors import OptionError, PerturbationError
@@ -74,8 +75,12 @@ def compared_maps(
 
     The mask's weights (H, W) are None without a mask.
     """
-    maps = maps_under(question.graph, bits, question.attention.targets(question.model.classes))
-    actual = question.attention.finish(maps.reshape(-1, *question.perturbed.x0.shape), question.perturbed.image(theta))
+    options, image = question.attention, question.perturbed.image(theta)
+    if isinstance(options.method, GradientMethod):
+        maps = maps_under(question.graph, bits, options.targets(question.model.classes))
+        actual = options.finish(maps.reshape(-1, *image.shape), image)
+    else:
+        actual = options.filter(options.explained(question.graph, image))
     return actual, *expected_at(question.compound, theta, question.original, question.attention)
 
 
@@ -156,6 +161,11 @@ class Result:
     def areas(self) -> dict[str, tuple[float, float]]:
         """Shares of the domain: CR, MR, AR, IR, their combinations and undecided, each as proved (low, high)."""
         return self.answer.areas
+
+    @property
+    def knows_shares(self) -> bool:
+        """Whether `areas` bounds shares of the whole domain: always, except for searches of a part of it."""
+        return self.tiling.answers_any_delta or self.sliver_share is not None
 
     @property
     def coverage(self) -> float:

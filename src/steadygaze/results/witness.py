@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..attention.gradients import pattern_at
+from ..attention.methods import GradientMethod
 from ..bounds.bounder import Bounder
 from ..budget import OPTIONAL, is_over
 from ..errors import InternalError, ModelError
@@ -25,7 +26,7 @@ from ..question import Question
 from ..threshold import Threshold
 from ..tolerances import UNIT
 from .claims import Claim, Violation
-from .map_check import MapCheck, check_maps
+from .map_check import MapCheck, check_losses, check_maps
 from .result import Point, Result
 
 UNKNOWN = (-np.inf, np.inf)
@@ -322,16 +323,7 @@ def _replay(result: Result, kind: Violation, chosen: _Candidate) -> LogitReplay:
 
 def _replayed(result: Result, kind: Violation, chosen: _Candidate) -> Witness:
     point, replay = chosen.point, _replay(result, kind, chosen)
-    model, method = result.question.model, result.question.attention.method
-    check = check_maps(
-        model,
-        point.image,
-        chosen.bits,
-        _compared_classes(result, point),
-        _map_tolerance(result, chosen),
-        neurons=chosen.rounding.neurons,
-        method=method,
-    )
+    check = _check(result, chosen)
     if check.is_refuted:
         raise InternalError(
             f"the attention maps at theta {point.theta.tolist()!r} differ from finite differences by "
@@ -339,6 +331,20 @@ def _replayed(result: Result, kind: Violation, chosen: _Candidate) -> Witness:
             "nothing is delivered, please report this model and image"
         )
     return Witness(kind, point, chosen.is_deep, replay, check, _remark(result, replay, check))
+
+
+def _check(result: Result, chosen: _Candidate) -> MapCheck:
+    """The maps of a candidate through the model file, as far as it shows them."""
+    point, model, method = chosen.point, result.question.model, result.question.attention.method
+    classes, noise = _compared_classes(result, point), _map_tolerance(result, chosen)
+    if isinstance(method, GradientMethod):
+        neurons = chosen.rounding.neurons
+        return check_maps(model, point.image, chosen.bits, classes, noise, neurons=neurons, method=method)
+    copies = method.copies(model.input_shape)
+    if copies is not None:
+        return check_losses(model, point.image, classes, noise, copies)
+    # The file gives logits alone: nothing shows values and gradients of a layer in between.
+    return MapCheck(tuple(int(number) for number in classes), 0, 0, None, None)
 
 
 def _map_tolerance(result: Result, chosen: _Candidate) -> float:

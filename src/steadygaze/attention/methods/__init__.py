@@ -2,14 +2,15 @@
 
 `Method.maps` is the definition of a method's attention maps, at one image. A `GradientMethod` writes its maps as
 gradients of linear functions of logits, which are constant on every region: passes, updates, error bounds and
-enclosures serve all such methods (`gradients`).
+enclosures serve all such methods (`gradients`). Maps of other methods change within a region; each has an enclosure of
+its own over boxes (`bounds.explained`).
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cache, lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -27,10 +28,34 @@ class Method(ABC):
 
     name: ClassVar[str]
     """Its word in questions."""
+    uses_gradients: ClassVar[bool] = True
+    """Whether maps depend on gradients; if not, they change continuously, and no rule for ties matters."""
 
     @abstractmethod
     def maps(self, graph: Graph, image: np.ndarray, classes: np.ndarray) -> np.ndarray:
         """The attention maps (K', …) of classes (K',) at an image (C, H, W), without filter: the definition."""
+
+    @property
+    def changes_in_regions(self) -> bool:
+        """Whether maps change within a region."""
+        return True
+
+    @property
+    def factor_baseline(self) -> float | None:
+        """Maps are (image − this) times a gradient; None if they have no such factor."""
+        return None
+
+    def map_shape(self, shape: tuple[int, int, int]) -> tuple[int, int, int]:
+        """The shape of one map, for images of a shape (C, H, W)."""
+        return shape
+
+    def copies(self, shape: tuple[int, int, int]) -> Copies | None:
+        """What the classifier reads of images of a shape (C, H, W), beside the images; None for nothing else."""
+        return None
+
+    def passes(self, shape: tuple[int, int, int]) -> int:
+        """How many images of a shape (C, H, W) the classifier reads for the maps of one image."""
+        return 1
 
     @property
     def text(self) -> str:
@@ -89,14 +114,9 @@ class GradientMethod(Method):
     def targets(self, classes: int) -> np.ndarray:
         """Weights (K, m · K) of the logits of the m copies: the map of class c is the gradient of row c times them."""
 
-    def copies(self, shape: tuple[int, int, int]) -> Copies | None:
-        """What the copies read of images of a shape (C, H, W); None for the classifier alone."""
-        return None
-
     @property
-    def factor_baseline(self) -> float | None:
-        """Maps are (image − this) times the gradient; None: the gradient alone, which is constant on a region."""
-        return None
+    def changes_in_regions(self) -> bool:
+        return self.factor_baseline is not None
 
     def attended(self, graph: Graph) -> Graph:
         """The classifier with its copies: the maps are gradients of `targets` times its aims."""
@@ -119,20 +139,10 @@ class GradientMethod(Method):
         return found if self.factor_baseline is None else (image - self.factor_baseline) * found
 
 
-def provable(method: Method) -> GradientMethod:
-    """A method whose maps engines can prove; OptionError for any other."""
-    if not isinstance(method, GradientMethod):
-        raise OptionError(
-            f"explanation {method.text!r}: no engine bounds its maps yet; use gradient, input-x-gradient, smoothgrad "
-            "or integrated"
-        )
-    return method
-
-
 @lru_cache(maxsize=8)
-def attended(method: GradientMethod, graph: Graph) -> Graph:
-    """The classifier with the copies that a method reads, made once for each of the last ones."""
-    return method.attended(graph)
+def attended(method: Method, graph: Graph) -> Graph:
+    """The classifier with the copies whose gradients a method takes, made once for each of the last ones."""
+    return method.attended(graph) if isinstance(method, GradientMethod) else graph
 
 
 @cache
@@ -145,4 +155,4 @@ def find_methods() -> dict[str, Method]:
     return find_kinds(__path__, __name__, Method)  # type: ignore[type-abstract]
 
 
-GRADIENT = provable(find_methods()["gradient"])
+GRADIENT = cast(GradientMethod, find_methods()["gradient"])

@@ -3,7 +3,7 @@
 The maps have the layer's own resolution; `upsample` brings them to that of the image.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -22,6 +22,7 @@ class GradCam(Method):
     name: ClassVar[str] = "gradcam"
 
     layer: str = ""
+    _size: tuple[int, int] = field(default=(0, 0), compare=False, repr=False)
 
     def fit(self, graph: Graph) -> Method:
         names = layer_names(graph)
@@ -32,7 +33,13 @@ class GradCam(Method):
         if self.layer not in names:
             what = f"no layer {self.layer!r}" if self.layer else "the layer is missing"
             raise OptionError(f"gradcam: {what}; expected layer=NAME with one of {', '.join(names)}")
-        return self
+        height, width = graph.shape_of(names[self.layer])[2:]
+        return replace(self, _size=(height, width))
+
+    def map_shape(self, shape: tuple[int, int, int]) -> tuple[int, int, int]:
+        if self._size == (0, 0):
+            raise ValueError("the layer's size is not known: fit the method to a classifier first")
+        return (1, *self._size)
 
     def maps(self, graph: Graph, image: np.ndarray, classes: np.ndarray) -> np.ndarray:
         value = layer_names(graph)[self.layer]
@@ -59,6 +66,8 @@ def upsample(maps: np.ndarray, height: int, width: int) -> np.ndarray:
     >>> upsample(np.array([[0.0, 1.0]]), 1, 4)
     array([[0.  , 0.25, 0.75, 1.  ]])
     """
+    if maps.shape[-2:] == (height, width):
+        return maps
     rows, columns = _weights(maps.shape[-2], height), _weights(maps.shape[-1], width)
     return rows @ maps @ columns.T
 

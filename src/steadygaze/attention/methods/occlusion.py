@@ -20,6 +20,7 @@ class Occlusion(Method):
     """f(image) − f(image with a window set to the baseline), spread over the window."""
 
     name: ClassVar[str] = "occlusion"
+    uses_gradients: ClassVar[bool] = False
 
     window: int = 4
     stride: int = 4
@@ -53,6 +54,14 @@ class Occlusion(Method):
         places = np.arange(size)
         return (places >= starts) & (places < starts + self.window)
 
+    def passes(self, shape: tuple[int, int, int]) -> int:
+        return 1 + len(self.masks(shape))
+
+    def shares(self, shape: tuple[int, int, int]) -> np.ndarray:
+        """The share (windows, H · W) that each window has in every pixel: one over the windows that blank it."""
+        blanked = self.masks(shape).reshape(-1, shape[1] * shape[2]).astype(np.float64)
+        return blanked / blanked.sum(axis=0)
+
     def copies(self, shape: tuple[int, int, int]) -> Copies:
         """What the classifier reads of images of a shape (C, H, W), for every window."""
         blanked = self.masks(shape).astype(np.float64)
@@ -60,5 +69,5 @@ class Occlusion(Method):
 
     def maps(self, graph: Graph, image: np.ndarray, classes: np.ndarray) -> np.ndarray:
         lost = graph.logits(image[None]) - graph.logits(self.copies(graph.input_shape).images(image))
-        spread = np.tensordot(lost[:, classes], self.masks(graph.input_shape).astype(np.float64), axes=(0, 0))
-        return np.broadcast_to(spread / self.masks(graph.input_shape).sum(axis=0), (len(classes), *image.shape))
+        spread = (lost[:, classes].T @ self.shares(graph.input_shape)).reshape(len(classes), 1, *image.shape[1:])
+        return np.broadcast_to(spread, (len(classes), *image.shape))

@@ -190,7 +190,9 @@ class Costs(NamedTuple):
         if question.asks_attention:
             box += BOX_WORK + 3.0 * len(bounder.aims.row) * work
             region += MAP_WORK + (LOCAL_MAP_SHARE if _is_local(bounder) else MAP_SHARE) * work
-            if bounder.attention.method.factor_baseline is not None:
+            if bounder.explained is not None:
+                box += 3.0 * (rows + 1.0) * bounder.explained.work
+            if bounder.attention.method.changes_in_regions:
                 region = float("inf")  # its maps change within a region
         perturbed = bounder.perturbed
         is_possible = (

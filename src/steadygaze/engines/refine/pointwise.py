@@ -1,9 +1,6 @@
 """Margins, their gradients and inconsistencies at single thetas, by float64 passes, with bounds on their rounding.
 
-Passes use the linear steps of the graph, so large networks need no matrices of whole layers. A sum of n products is off
-by at most about n·2⁻⁵³·Σ|products|. Absolute weights propagate these errors, which bounds every neuron of a network
-with few layers, whatever the rounding. On deep networks such worst cases become useless. There the errors count as
-independent, as in the usual random model of rounding, and signed weights propagate them (see `SPREAD`).
+Passes use the linear steps of the graph, so large networks need no matrices of whole layers.
 """
 
 from collections import deque
@@ -16,26 +13,20 @@ import numpy as np
 from ...attention.inconsistency import expected_at, original_gradients, single_curve
 from ...attention.measures import Expectation
 from ...attention.measures.distance import DISTANCE
-from ...network.doubts import bend_errors, doubtful_bits, passed_errors
+from ...attention.methods import GradientMethod
+from ...bounds.bounder import Bounder
+from ...network.doubts import doubtful_bits
 from ...network.graph import patterns, preactivations
 from ...network.steps import Segment, downwards
 from ...question import Question
 from ...tolerances import UNIT, gamma
+from .point_rounding import PROBES, Rounding, bound_rounding, map_errors, margin_slack
 
 Segments = tuple[Segment, ...]
 
 NUMBERS = 1 << 19  # numbers of one batch in the widest layer: 4 MiB, and moderate for all layers of a deep network
 LARGEST_BATCH = 64  # thetas in one batch
-# The error of a pixel relative to its terms, for each of at least four changes that are added: up to five operations.
-CHANGE_SHARE = 16.0 * UNIT
 STEP = 2.0**-20  # share of the domain, between images whose difference tells the slope of a curved one
-MOST_DOUBTS = 0.005  # above this share of neurons of uncertain sign, random signs replace worst cases
-MOST_MAP_ERROR = 1e-3  # the same for the worst case of the inconsistency, relative to the size of the original maps
-PROBES = 8  # error vectors with random signs that pass through the network instead of worst cases
-# Largest error in units of the root mean square over the probes. The probes carry the worst case n·2⁻⁵³ of every single
-# sum, about √n times the sum of rounding errors with random signs, so this is far beyond four deviations.
-SPREAD = 4.0
-SEED = 20242
 
 
 class Trace(NamedTuple):
@@ -74,7 +65,7 @@ class PointPasses:
 
     @cached_property
     def original(self) -> np.ndarray:
-        """The filtered maps (K', C, H, W) of the unperturbed image, under its pattern."""
+        """The filtered maps (K', C, H, W) of the unperturbed image, as computed."""
         return self._filtered(self.maps(self.unperturbed))[0] if self._given is None else self._given
 
     @cached_property
@@ -153,11 +144,13 @@ class PointPasses:
         return Measured(*table)
 
     def _inconsistency_slack(
-        self, trace: Trace, rounding: "Rounding", values: np.ndarray, thetas: np.ndarray, maps: np.ndarray
+        self, trace: Trace, rounding: Rounding, values: np.ndarray, thetas: np.ndarray, maps: np.ndarray
     ) -> np.ndarray:
         """Bounds (B,) on the error of the losses `values` (B,) of unfiltered maps (B, K', pixels) at thetas (B, d)."""
+        if not isinstance(self.question.attention.method, GradientMethod):
+            return self._enclosed_slack(thetas, values)
         # Moving a map does not enlarge an error. The maps of the unperturbed image have errors too.
-        errors = _map_errors(self, trace) + self._original_error
+        errors = map_errors(self, trace) + self._original_error
         if self.question.attention.measure == DISTANCE:
             # Rounding of the differences and of the sums in the norms.
             errors += (
@@ -168,6 +161,17 @@ class PointPasses:
         for layer, value, total in zip(self.layers, trace.values, rounding.total, strict=False):
             errors[doubtful_bits(layer, value, total).any(axis=1)] = np.inf
         return errors
+
+    def _enclosed_slack(self, thetas: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """Bounds (B,) on the error of losses (B,), from proved bounds at the thetas (B, d) themselves."""
+        places, cells = self.perturbed.domain.to_unit(thetas), [self.perturbed.cell_of(theta) for theta in thetas]
+        bounds = [self._bounder.bound(cell.index, *[at[None]] * 2) for cell, at in zip(cells, places, strict=True)]
+        low, high = np.concatenate([found.inconsistency for found in bounds]).T
+        return np.where(high - low < np.inf, np.maximum(np.maximum(high - values, values - low), 0.0), np.inf)
+
+    @cached_property
+    def _bounder(self) -> Bounder:
+        return Bounder(self.question.graph, self.perturbed, self.question.label, self.question.attention)
 
     def _loss_errors(self, thetas: np.ndarray, maps: np.ndarray, errors: np.ndarray) -> np.ndarray:
         """Bounds (B,) on the error of losses, from those of filtered maps (B, K', C, H, W) at thetas (B, d)."""
@@ -196,7 +200,7 @@ class PointPasses:
     @cached_property
     def _original_error(self) -> float:
         """A bound on the error of the expected maps at any theta."""
-        return float(_map_errors(self, self.unperturbed, is_expected=True)[0])
+        return float(map_errors(self, self.unperturbed, is_expected=True)[0])
 
     def _forward(self, pixels: np.ndarray) -> Trace:
         *values, logits = preactivations(self.question.graph, pixels)
@@ -229,7 +233,12 @@ class PointPasses:
 
     def maps(self, trace: Trace) -> np.ndarray:
         """Unfiltered maps (B, K', pixels)."""
-        rows, baseline = self.class_rows(len(trace.logits)), self.question.attention.method.factor_baseline
+        options, graph = self.question.attention, self.question.graph
+        if not isinstance(options.method, GradientMethod):
+            self.multiplications += len(trace.pixels) * (options.method.passes(graph.input_shape) + 1) * self.work
+            found = [options.explained(graph, image.reshape(graph.input_shape)) for image in trace.pixels]
+            return np.stack(found).reshape(len(found), len(self.classes), -1)
+        rows, baseline = self.class_rows(len(trace.logits)), options.method.factor_baseline
         gradients = deque(self.backward(rows, trace, self.aimed), maxlen=1)[0]
         return gradients if baseline is None else gradients * (trace.pixels - baseline)[:, None]
 
@@ -238,7 +247,8 @@ class PointPasses:
         return np.repeat(self.question.attention.targets(self.question.model.classes)[None], batch, axis=0)
 
     def _filtered(self, maps: np.ndarray) -> np.ndarray:
-        return self.question.attention.filter(maps.reshape(*maps.shape[:2], *self.perturbed.x0.shape))
+        shape = self.question.attention.map_shape(self.perturbed.x0.shape)
+        return self.question.attention.filter(maps.reshape(*maps.shape[:2], *shape))
 
     def size(self, maps: np.ndarray) -> np.ndarray:
         """Norms of maps: (…, K', C, H, W) to (…, K')."""
@@ -287,152 +297,3 @@ class PointPasses:
         widest = max((max(step.sizes) for segment in self.segments for step in segment), default=1)
         size = int(np.clip(NUMBERS // (rows * widest), 1, LARGEST_BATCH))
         return (slice(first, min(first + size, count)) for first in range(0, count, size))
-
-
-class Rounding(NamedTuple):
-    """Errors of the pixels (B, n), and layer by layer of the ReLUs' inputs and, last, of the logits (B, n)."""
-
-    pixels: np.ndarray
-    local: list[np.ndarray]  # only from the steps into a layer
-    total: list[np.ndarray]  # including those from the layers below
-
-
-def bound_rounding(passes: PointPasses, thetas: np.ndarray, trace: Trace) -> Rounding:
-    """Bound the errors of the trace of thetas (B, d)."""
-    pixels = np.stack([_pixel_errors(passes, theta) for theta in thetas])
-    inputs, carried = trace.pixels, pixels
-    local, total = [], []
-    for segment, layer, values in zip(
-        passes.segments, [*passes.layers, None], [*trace.values, trace.logits], strict=True
-    ):
-        own, current = np.zeros_like(inputs), inputs
-        for step in segment:
-            share = _share(step.terms)
-            own = step.forward_abs(share * np.abs(current) + (1.0 + share) * own) + share * step.bias_size
-            carried = step.forward_abs((1.0 + share) * carried)
-            current = step.forward(current) + step.bias
-        local.append(own)
-        total.append(carried + own)
-        if layer is not None:
-            inputs, carried = layer.apply(values), passed_errors(layer, values, total[-1])
-    passes.multiplications += 3 * len(thetas) * passes.work
-    doubts = sum(
-        doubtful_bits(layer, value, error).sum(axis=1)
-        for layer, value, error in zip(passes.layers, trace.values, total, strict=False)
-    )
-    if np.max(doubts, initial=0.0) > MOST_DOUBTS * sum(value.shape[1] for value in trace.values):
-        total = [np.minimum(a, b) for a, b in zip(total, _spread(passes, trace, pixels, local), strict=True)]
-    return Rounding(pixels, local, total)
-
-
-def margin_slack(passes: PointPasses, trace: Trace, rounding: Rounding, rows: np.ndarray) -> np.ndarray:
-    """Bounds (B, R) on the error of rows (B, R, K) times the logits."""
-    # The errors of each layer times the gradient under the pattern of the trace.
-    slack = _against(rows, rounding.local[-1])
-    *layers, pixels = passes.backward(rows, trace)
-    for gradient, layer, value, local, total in zip(
-        layers,
-        reversed(passes.layers),
-        reversed(trace.values),
-        rounding.local[-2::-1],
-        rounding.total[-2::-1],
-        strict=True,
-    ):
-        # A neuron of uncertain bit adds its whole error.
-        doubt = np.where(layer.bits(value), local, 0.0) + bend_errors(layer, value, total)
-        slack += _against(gradient, doubt)
-    # Twice: the gradients are rounded as well, by a share of themselves that is small for the same reason.
-    return 2.0 * (slack + _against(pixels, rounding.pixels))
-
-
-def _map_errors(passes: PointPasses, trace: Trace, *, is_expected: bool = False) -> np.ndarray:
-    """Bounds (B,) on how much errors of the maps add to an inconsistency, for a fixed pattern.
-
-    is_expected: of the maps expected at any theta, if those of the trace are the original ones.
-    """
-    options = passes.question.attention
-    enlarged = options.filter.lipschitz(options.distance.value)
-    worst = enlarged * passes.size(_carried_back(passes, trace, is_expected, are_signed=False)).sum(axis=1)
-    if worst.max() <= MOST_MAP_ERROR * passes.map_size:
-        return worst
-    likely = enlarged * SPREAD * passes.size(_carried_back(passes, trace, is_expected, are_signed=True)).sum(axis=1)
-    return np.minimum(worst, likely)
-
-
-def _carried_back(passes: PointPasses, trace: Trace, is_expected: bool, *, are_signed: bool) -> np.ndarray:
-    """Errors (B, K', C, H, W) of the maps: those of each product, propagated by absolute weights or random signs."""
-    batch, classes = len(trace.logits), len(passes.classes)
-    rows = passes.class_rows(batch).reshape(batch * classes, -1)
-    errors, generator = np.zeros_like(rows), np.random.default_rng(SEED)
-    for segment, active in zip(reversed(passes.aimed), [*passes.active(trace)[::-1], None], strict=True):
-        for step in reversed(segment):
-            own = _share(step.backward_terms) * np.abs(rows)
-            if are_signed:
-                # One draw for all thetas: the bound of one theta does not depend on the others.
-                signs = np.tile(_signs(generator, (classes, step.sizes[0])), (batch, 1))
-                errors = step.backward(errors) + signs * step.backward_abs(own)
-            else:
-                errors = step.backward_abs(own + (1.0 + _share(step.backward_terms)) * errors)
-            rows = step.backward(rows)
-        if active is not None:
-            mask = np.repeat(active, classes, axis=0)
-            rows, errors = rows * mask, errors * mask
-    passes.multiplications += (3 if are_signed else 2) * len(rows) * passes.work
-    baseline = passes.question.attention.method.factor_baseline
-    if baseline is not None:
-        # Errors of the gradients, of the pixels, and of the product.
-        factor = np.repeat(np.abs(trace.pixels - baseline), classes, axis=0)
-        factor = np.full_like(factor, passes.question.attention.largest_factor) if is_expected else factor
-        pixels = _sum_errors(passes) + 4.0 * UNIT * (factor + abs(baseline))
-        errors = np.abs(errors) * factor + np.abs(rows) * pixels
-    return errors.reshape(batch, classes, *passes.perturbed.x0.shape)
-
-
-def _spread(passes: PointPasses, trace: Trace, pixels: np.ndarray, local: list[np.ndarray]) -> list[np.ndarray]:
-    """Like `Rounding.total`, with random signs instead of worst cases."""
-    generator, batch = np.random.default_rng(SEED), len(pixels)
-    errors = (pixels[:, None] * _signs(generator, (PROBES, pixels.shape[1]))).reshape(batch * PROBES, -1)
-    spread = []
-    for segment, own, active in zip(passes.segments, local, [*passes.active(trace), None], strict=True):
-        for step in segment:
-            errors = step.forward(errors)
-        errors = errors.reshape(batch, PROBES, -1) + own[:, None] * _signs(generator, (PROBES, own.shape[1]))
-        deviation = np.sqrt((errors * errors).mean(axis=1))
-        # A few probes may miss a neuron by chance, but not the mean of its layer.
-        spread.append(own + SPREAD * np.maximum(deviation, deviation.mean(axis=1, keepdims=True)))
-        if active is not None:
-            errors = errors * active[:, None]
-        errors = errors.reshape(batch * PROBES, -1)
-    passes.multiplications += batch * PROBES * passes.work
-    return spread
-
-
-def _signs(generator: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
-    return 2.0 * generator.integers(0, 2, size=shape) - 1.0
-
-
-def _pixel_errors(passes: PointPasses, theta: np.ndarray) -> np.ndarray:
-    """Errors (pixels,) of an image: zero if the clip decides, or no perturbation changes the pixel."""
-    if passes.perturbed.is_curved:
-        image, is_moved = passes.perturbed.unclipped(theta[None]).ravel(), True
-    else:
-        image, slope = passes.unclipped(theta)
-        is_moved = (slope != 0.0).any(axis=0) | (passes.perturbed.cell_of(theta).offset.ravel() != 0.0)
-    error = _sum_errors(passes)
-    is_clipped = (image < -error) | (image > 1.0 + error)
-    return np.where(is_moved & ~is_clipped, error, 0.0)
-
-
-def _share(terms: int) -> float:
-    """Relative error of a sum of `terms` products and a bias, rounded up."""
-    return 1.01 * (terms + 2) * UNIT
-
-
-def _against(rows: np.ndarray, errors: np.ndarray) -> np.ndarray:
-    """|rows| (B, R, n) times errors (B, n): (B, R)."""
-    return np.einsum("brn,bn->br", np.abs(rows), errors)
-
-
-def _sum_errors(passes: PointPasses) -> np.ndarray:
-    """Bounds (pixels,) of the rounding errors of all pixels at any theta, before the clip."""
-    return CHANGE_SHARE * max(4, passes.perturbed.domain.dimension) * passes.perturbed.magnitudes

@@ -22,7 +22,8 @@ from ...regions.check import UNEVEN, CheckedMap, PlainPass, check_map, uneven_si
 from ...results.answer import Answers
 from ...tolerances import AREA, BESIDE, LOGITS
 from .boxes import Boxes, State, attention_codes, label_codes
-from .pointwise import PROBES, PointPasses, bound_rounding, margin_slack
+from .point_rounding import PROBES, bound_rounding, margin_slack
+from .pointwise import PointPasses
 
 # Fewest and most margins and inconsistencies to compare, and margins to compute again by the graph.
 MARGINS, INCONSISTENCIES, BY_GRAPH = (500, 2_000), (50, 200), (100, 200)

@@ -16,6 +16,7 @@ from matplotlib.colors import Normalize
 from numpy.typing import ArrayLike
 
 from ...attention.measures import Measure
+from ...attention.methods.gradcam import upsample
 from ...errors import OptionError
 from ...labels import Kept, Label
 from ...perturbation import Domain
@@ -264,8 +265,12 @@ class ShownMaps:
         return cls(place, name, words, question.attention.measure.loss_noun)
 
     def pair(self, point: Point) -> tuple[np.ndarray, np.ndarray]:
-        """The actual and the expected map (H, W) at a theta."""
-        return point.actual[self.place].sum(axis=0), point.expected[self.place].sum(axis=0)
+        """The actual and the expected map (H, W) at a theta, at the resolution of the image."""
+        height, width = point.image.shape[1:]
+        actual, expected = (
+            upsample(maps[self.place].sum(axis=0), height, width) for maps in (point.actual, point.expected)
+        )
+        return actual, expected
 
 
 def common_scale(maps: Sequence[np.ndarray]) -> Normalize:

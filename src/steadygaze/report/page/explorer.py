@@ -20,6 +20,7 @@ from bokeh.models.annotations import Span
 from bokeh.plotting import figure
 from bokeh.resources import Resources
 
+from ...attention.methods import GradientMethod
 from ...labels import Label
 from ...question import Question
 from ...results.label_grid import SIDE, GridPlane, LabelGrid
@@ -236,8 +237,11 @@ def _note(result: Result, facts: dict[str, Any], stored: ThetaData | None) -> st
             f"{first} Image, logits and maps of a point are computed in this page from the network's own weights, in "
             "double precision."
         )
+    method, why = result.question.attention.method, "The network is too large to compute in this page"
+    if not isinstance(method, GradientMethod):
+        why = f"This page does not compute maps of {method.name}"
     return (
-        f"{first} The network is too large to compute in this page: images and maps are stored for {stored.count} "
+        f"{first} {why}: images and maps are stored for {stored.count} "
         "thetas with 8 bits, their logits and inconsistencies exactly; other thetas show the nearest of them."
     )
 

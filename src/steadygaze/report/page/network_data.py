@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 
 from ...attention.inconsistency import expected_maps, original_gradients
+from ...attention.methods import GradientMethod
+from ...attention.methods.gradcam import upsample
 from ...errors import InternalError
 from ...labels import Label
 from ...lazily import scipy_sparse
@@ -57,6 +59,8 @@ class ThetaData:
 def describe_network(result: Result) -> ThetaData | None:
     """The data to compute one theta, None for networks that are too large for a page."""
     question = result.question
+    if not isinstance(question.attention.method, GradientMethod):
+        return None  # the page's own passes give gradients only
     segments = (*question.graph.steps, question.graph.aim_steps)
     weights = sum(_stored_numbers(step) for segment in segments for step in segment)
     passes = 1 + len(result.question.original)
@@ -209,8 +213,11 @@ def store_points(result: Result) -> ThetaData:
     classes = result.question.attention.chosen(result.question.model.classes).tolist()
     places = _shown_places(result, classes)
     images = np.stack([np.round(255 * point.image) for point in points])
-    actual, actual_scale = _quantised([point.actual[places].sum(axis=1) for point in points])
-    expected, expected_scale = _quantised([point.expected[places].sum(axis=1) for point in points])
+    height, width = result.question.perturbed.x0.shape[1:]
+    actual, actual_scale = _quantised([upsample(point.actual[places].sum(axis=1), height, width) for point in points])
+    expected, expected_scale = _quantised(
+        [upsample(point.expected[places].sum(axis=1), height, width) for point in points]
+    )
     distance = result.question.attention.distance
     arrays: Arrays = {
         "thetas": ("f8", np.stack([point.theta for point in points])),

@@ -2,8 +2,9 @@
 
 import pytest
 
-from steadygaze.cli.requirement import NAMES, Outcome, Requirement, Term
 from steadygaze.errors import OptionError
+from steadygaze.labels import Verdict
+from steadygaze.requirement import NAMES, Outcome, Requirement, Term
 
 
 @pytest.mark.parametrize(
@@ -16,6 +17,7 @@ from steadygaze.errors import OptionError
         ("Undecided<=1e-9", [("undecided", "<=", 1e-9)]),
         ("CR>=1 and IR<0.5, AR>0", [("CR", ">=", 1.0), ("IR", "<", 0.5), ("AR", ">", 0.0)]),
         ("CR>=1 AND IR<0.5", [("CR", ">=", 1.0), ("IR", "<", 0.5)]),
+        ("CR at least 90% and MR less than 1%", [("CR", ">=", 0.9), ("MR", "<", 0.01)]),
     ],
 )
 def test_reads_comparisons(text, terms):
@@ -79,6 +81,14 @@ def test_one_term_that_is_not_met_decides():
     assert requirement.judge(area) is Outcome.NOT_MET
     assert requirement.judge(area | {"AR": (0.5, 0.9)}) is Outcome.UNDECIDED
     assert requirement.judge(area | {"AR": (0.5, 0.9), "CR": (0.5, 0.9)}) is Outcome.MET
+
+
+def test_robust_is_about_the_verdict():
+    requirement = Requirement.parse("Robust and CR>=0.5")
+    assert requirement.needs_shares and not Requirement.parse("robust").needs_shares
+    outcomes = [requirement.judge({"CR": (0.5, 1.0)}, verdict) for verdict in Verdict]
+    assert outcomes == [Outcome.MET, Outcome.NOT_MET, Outcome.UNDECIDED]
+    assert requirement.judge({"CR": (0.1, 0.2)}, Verdict.ROBUST) is Outcome.NOT_MET
 
 
 def test_exit_codes():

@@ -1,0 +1,61 @@
+"""The requirements of a plan against the records of its problems → one outcome, and the problems to blame."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..requirement import Outcome
+from .set_requirement import Judgement, Problem, SetRequirement
+from .stored_campaign import Plan
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Every requirement of a plan with its judgement. unanswered: problems that failed, timed out or have not ended."""
+
+    judgements: tuple[Judgement, ...]
+    unanswered: tuple[Problem, ...]
+
+    @property
+    def outcome(self) -> Outcome:
+        """The outcome of all; a set with problems that lack an answer is open, even if the others suffice."""
+        found = Outcome.all_of(one.outcome for one in self.judgements)
+        return Outcome.UNDECIDED if found is Outcome.MET and self.unanswered else found
+
+    def plain(self) -> dict[str, Any]:
+        """The gate as `--json` prints it."""
+        lacking = [{"key": one.key, "status": one.status, "reason": one.reason} for one in self.unanswered]
+        judged = [one.plain() for one in self.judgements]
+        return {"outcome": self.outcome.value, "requirements": judged, "unanswered": lacking}
+
+
+def judge_plan(plan: Plan, records: Sequence[Mapping[str, Any]]) -> Gate | None:
+    """Judge the requirements of a plan; None if it has none."""
+    if not plan.require:
+        return None
+    found = {record["key"]: record for record in records}
+    problems = [(task.run, Problem.of(task.key, task.image, found.get(task.key))) for task in plan.tasks]
+    judgements, asked = [], set()
+    for one in plan.require:
+        own = [problem for run, problem in problems if one.run in (None, run)]
+        asked |= {problem.key for problem in own}
+        judgements.append(SetRequirement.parse(one.text).judge(own))
+    lacking = [problem for _, problem in problems if problem.key in asked and problem.lacks_answer]
+    return Gate(tuple(judgements), tuple(lacking))
+
+
+def judge_each(
+    plan: Plan, records: Sequence[Mapping[str, Any]], *, kinds: Sequence[str] = ("each", "part")
+) -> dict[str, Outcome | None]:
+    """For each problem, whether it meets the requirements of some kinds; None without one.
+
+    A requirement on a median or a mean says nothing about a single problem.
+    """
+    found = {record["key"]: record for record in records}
+    read = [(one.run, SetRequirement.parse(one.text)) for one in plan.require]
+    outcomes: dict[str, Outcome | None] = {}
+    for task in plan.tasks:
+        problem = Problem.of(task.key, task.image, found.get(task.key))
+        own = [each for run, each in read if run in (None, task.run) and each.kind in kinds]
+        outcomes[task.key] = Outcome.all_of(problem.judge(each.requirement) for each in own) if own else None
+    return outcomes

@@ -1,0 +1,105 @@
+"""The records of a campaign → a JUnit XML file: a test suite for each model, a test case for each problem.
+
+The file has failures or errors if and only if `campaign run` does not exit with 0. A case fails if its problem misses a
+requirement for each problem or, in a plan without requirements, is misclassified or not robust. Requirements over a set
+are cases of their own. A problem without an answer is an error, and so is one that bounds leave open.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+from xml.etree import ElementTree
+
+from ..requirement import Outcome
+from ..words import share_text
+from .gate import Gate, judge_each, judge_plan
+from .set_requirement import Problem
+from .stored_campaign import Plan
+
+_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def make_junit(plan: Plan, records: Sequence[Mapping[str, Any]]) -> str:
+    """The XML text; the requirements over sets are a suite of their own."""
+    found = {record["key"]: record for record in records}
+    outcomes = judge_each(plan, records, kinds=("each",))
+    suites: dict[str, list[ElementTree.Element]] = {}
+    for task in plan.tasks:
+        record = found.get(task.key)
+        case = _case(f"{plan.name}.{task.model}", task.key, record)
+        problem, outcome = Problem.of(task.key, task.image, record), outcomes[task.key]
+        if not plan.require:
+            outcome = Outcome.NOT_MET if problem.is_misclassified else Outcome.of(problem.verdict)
+        _judge(case, problem, outcome)
+        suites.setdefault(task.model, []).append(case)
+    gate = judge_plan(plan, records)
+    if gate is not None:
+        suites["requirements"] = _requirements(plan, gate)
+    root = ElementTree.Element("testsuites", name=_plain(plan.name))
+    for name, cases in suites.items():
+        _add_suite(root, name, cases)
+    for attribute in ("tests", "failures", "errors"):
+        root.set(attribute, str(sum(int(suite.get(attribute, "0")) for suite in root)))
+    ElementTree.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def _case(place: str, name: str, record: Mapping[str, Any] | None = None) -> ElementTree.Element:
+    seconds = (record or {}).get("seconds")
+    case = ElementTree.Element("testcase", classname=_plain(place), name=_plain(name))
+    if seconds is not None:
+        case.set("time", f"{seconds:.3f}")
+    return case
+
+
+def _judge(case: ElementTree.Element, problem: Problem, outcome: Outcome | None) -> None:
+    """Add what is known of a problem to its case: a failure, an error, or plain output."""
+    text = f"misclassified: {problem.reason}" if problem.is_misclassified else _shares(problem)
+    if problem.status is None:
+        _add(case, "error", "has not ended")
+    elif outcome is Outcome.NOT_MET:
+        _add(case, "failure", text)
+    elif problem.lacks_answer:
+        _add(case, "error", f"{problem.status}: {problem.reason}")
+    elif outcome is Outcome.UNDECIDED:
+        _add(case, "error", f"the proved bounds leave it open: {text}")
+    else:
+        ElementTree.SubElement(case, "system-out").text = _plain(text)
+
+
+def _shares(problem: Problem) -> str:
+    shown = [(name, problem.area[name]) for name in ("CR", "AR", "CR&AR") if name in problem.area]
+    shares = [f"{name} {share_text(*bounds)}" for name, bounds in shown]
+    return ", ".join([problem.verdict.value, *shares])
+
+
+def _requirements(plan: Plan, gate: Gate) -> list[ElementTree.Element]:
+    cases = []
+    for one in gate.judgements:
+        case = _case(f"{plan.name}.requirements", one.text)
+        if one.outcome is not Outcome.MET:
+            kind = "failure" if one.outcome is Outcome.NOT_MET else "error"
+            lines = [f"{each.key}: {state}" for each, state in one.to_blame]
+            _add(case, kind, f"{one.outcome.value}: {one.found}", lines)
+        cases.append(case)
+    return cases
+
+
+def _add(case: ElementTree.Element, kind: str, message: str, lines: Sequence[str] = ()) -> None:
+    ElementTree.SubElement(case, kind, message=_plain(message)).text = _plain("\n".join(lines)) or None
+
+
+def _add_suite(root: ElementTree.Element, name: str, cases: Sequence[ElementTree.Element]) -> None:
+    kinds = [child.tag for case in cases for child in case]
+    counts = {"failures": kinds.count("failure"), "errors": kinds.count("error")}
+    seconds = sum(float(case.get("time", "0")) for case in cases)
+    facts = {"tests": len(cases)} | counts
+    suite = ElementTree.SubElement(root, "testsuite", name=_plain(name), time=f"{seconds:.3f}")
+    for attribute, value in facts.items():
+        suite.set(attribute, str(value))
+    suite.extend(cases)
+
+
+def _plain(text: str) -> str:
+    """A text without the characters that XML forbids."""
+    return _FORBIDDEN.sub("?", text)

@@ -1,0 +1,217 @@
+"""Requirements of plans: for each problem, or over a set of them (`median CR&AR >= 0.6`), judged by proved bounds.
+
+A problem without proved bounds of a share has all of 0 to 1 for it. A misclassified image meets no requirement, and
+counts with the worst share. Reads no files.
+"""
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from statistics import median
+from typing import Any
+
+from ..errors import OptionError
+from ..labels import Status, Verdict
+from ..requirement import NAMES, Outcome, Requirement, Term, read_term
+from ..words import share_text
+from .columns import share_column
+
+
+def _mean(values: Sequence[Fraction]) -> Fraction:
+    return sum(values, Fraction(0)) / len(values)
+
+
+KINDS: Mapping[str, Callable[[Sequence[Fraction]], Fraction]] = {"median": median, "mean": _mean}
+"""Numbers that grow with every share."""
+UNITS = ("images", "problems")
+EXAMPLES = "'CR&AR >= 0.9', 'median CR&AR >= 0.6' or '95% of images meet CR&AR >= 0.9'"
+
+_MIDDLE = re.compile(rf"(?:the )?({'|'.join(KINDS)}) (?:of )?(?:the )?(.*)", re.IGNORECASE)
+_PART = re.compile(
+    r"(?:at least )?(\d+(?:\.\d*)?|\.\d+) ?% of (?:the |all )?(\w+) (?:meet|are|have)(?: (.*))?", re.IGNORECASE
+)
+_PERCENT = re.compile(r"\d\s*%\s*of\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is proved of one problem: bounds of its shares (unknown ones are missing), verdict and status.
+
+    status: None if the problem has not ended.
+    """
+
+    key: str
+    image: str
+    area: Mapping[str, tuple[float, float]]
+    verdict: Verdict = Verdict.UNDECIDED
+    status: str | None = None
+    reason: str | None = None
+
+    @classmethod
+    def of(cls, key: str, image: str, record: Mapping[str, Any] | None) -> "Problem":
+        """A problem with its columns, if it has ended."""
+        if record is None:
+            return cls(key, image, {})
+        area = {name: _bounds(record, share_column(name)) for name in NAMES[:-1]}
+        area["undecided"] = (record["undecided"],) * 2 if record["undecided"] is not None else None
+        known = {name: bounds for name, bounds in area.items() if bounds is not None}
+        verdict = next((one for one in Verdict if one.value == record["verdict"]), Verdict.UNDECIDED)
+        return cls(key, image, known, verdict, record["status"], record["reason"])
+
+    @property
+    def is_misclassified(self) -> bool:
+        """Whether the unperturbed image has another label than the expected one."""
+        return self.status == Status.MISCLASSIFIED.value
+
+    @property
+    def lacks_answer(self) -> bool:
+        """Whether the problem has not come to an end of its own."""
+        return self.status in (None, Status.FAILED.value, Status.TIMEOUT.value)
+
+    def bounds(self, term: Term) -> tuple[float, float]:
+        """Proved bounds of the share that a term compares."""
+        if self.is_misclassified:
+            return (0.0, 0.0) if term.comparison.asks_more else (1.0, 1.0)
+        return self.area.get(term.name, (0.0, 1.0))
+
+    def judge(self, requirement: Requirement) -> Outcome:
+        """Whether this problem meets a requirement."""
+        if self.is_misclassified:
+            return Outcome.NOT_MET
+        area = dict.fromkeys(NAMES, (0.0, 1.0)) | dict(self.area)
+        return requirement.judge(area, self.verdict)
+
+    def state(self, requirement: Requirement) -> str:
+        """What is known of this problem, for people."""
+        if self.is_misclassified:
+            return f"misclassified: {self.reason}"
+        if self.status is None:
+            return "has not ended"
+        terms = [term for term in requirement.terms if isinstance(term, Term) and term.name in self.area]
+        known = [f"{term.name} {share_text(*self.bounds(term))}" for term in terms]
+        known += [self.verdict.value] if len(terms) < len(requirement.terms) and self.area else []
+        return ", ".join([*known, *([f"{self.status}: {self.reason}"] if self.reason else [])]) or str(self.status)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The outcome of a requirement over a set: what was found, in words, and the problems to blame, worst first."""
+
+    text: str
+    outcome: Outcome
+    found: str
+    to_blame: tuple[tuple[Problem, str], ...]
+
+    def plain(self) -> dict[str, Any]:
+        """The judgement as plain data."""
+        blamed = [{"key": problem.key, "state": state} for problem, state in self.to_blame]
+        return {"text": self.text, "outcome": self.outcome.value, "found": self.found, "to_blame": blamed}
+
+
+@dataclass(frozen=True)
+class SetRequirement:
+    """A requirement over a set of problems.
+
+    kind: `each` (every problem meets it), `median` or `mean` (of one share), or `part` (of the images, or problems).
+
+    >>> half = [Problem("a", "a", {"CR": (0.4, 0.5)}), Problem("b", "b", {"CR": (0.9, 1.0)})]
+    >>> SetRequirement.parse("mean CR >= 0.6").judge(half).outcome
+    <Outcome.MET: 'met'>
+    >>> SetRequirement.parse("60% of images meet CR >= 0.5").judge(half).outcome
+    <Outcome.UNDECIDED: 'undecided'>
+    """
+
+    text: str
+    kind: str
+    requirement: Requirement
+    unit: str = UNITS[1]
+    part: Fraction = Fraction(1)
+
+    @classmethod
+    def parse(cls, text: str, source: str = "require") -> "SetRequirement":
+        """Read one requirement of a plan; OptionError names the mistake and the `source` of the text."""
+        line, where = " ".join(text.split()), f"{source} {text!r}"
+        found = _MIDDLE.fullmatch(line)
+        if found is not None:
+            term = read_term(where, found[2])
+            return cls(text, found[1].lower(), Requirement(found[2], (term,)))
+        found = _PART.fullmatch(line)
+        if found is None and _PERCENT.search(line):
+            raise OptionError(f"{where}: cannot be read; expected for example {EXAMPLES}")
+        if found is None:
+            return cls(text, "each", Requirement.parse(text, source))
+        if found[2].lower() not in UNITS:
+            raise OptionError(f"{where}: {found[2]!r} cannot be counted; expected {' or '.join(UNITS)}")
+        part = Fraction(found[1]) / 100
+        if not 0 < part <= 1:
+            raise OptionError(f"{where}: {found[1]}% is no part of a set; expected more than 0% and up to 100%")
+        needed = Requirement.parse(found[3] or "", source)
+        return cls(text, "part", needed, found[2].lower(), part)
+
+    @property
+    def counts_single_problems(self) -> bool:
+        """Whether single problems meet it or not, unlike a median or a mean."""
+        return self.kind not in KINDS
+
+    @property
+    def needs_shares(self) -> bool:
+        """Whether it asks for shares of the domain, which some searches do not bound."""
+        return self.requirement.needs_shares
+
+    def judge(self, problems: Sequence[Problem]) -> Judgement:
+        """Judge one or more problems; all arithmetic is exact."""
+        outcomes = [problem.judge(self.requirement) for problem in problems]
+        if self.kind in KINDS:
+            outcome, found = self._judge_middle(problems)
+        else:
+            outcome, found = self._judge_part(problems, outcomes)
+        blamed = [pair for pair in zip(problems, outcomes, strict=True) if pair[1] is not Outcome.MET]
+        if outcome is Outcome.MET:
+            blamed = []
+        blamed.sort(key=lambda pair: (pair[1] is not Outcome.NOT_MET, self._badness(pair[0])))
+        states = tuple((problem, problem.state(self.requirement)) for problem, _ in blamed)
+        return Judgement(self.text, outcome, found, states)
+
+    def _judge_middle(self, problems: Sequence[Problem]) -> tuple[Outcome, str]:
+        """The number of all lower bounds, and that of all upper bounds: exact, as comparisons of fractions are."""
+        term = self.requirement.terms[0]
+        assert isinstance(term, Term)
+        ends = zip(*(problem.bounds(term) for problem in problems), strict=True)
+        low, high = (KINDS[self.kind]([Fraction(float(end)) for end in each]) for each in ends)
+        return term.comparison.judge(low, high), f"{self.kind} {term.name} {share_text(*_outward(low, high))}"
+
+    def _judge_part(self, problems: Sequence[Problem], outcomes: Sequence[Outcome]) -> tuple[Outcome, str]:
+        units: dict[str, list[Outcome]] = {}
+        for problem, outcome in zip(problems, outcomes, strict=True):
+            units.setdefault(problem.image if self.unit == "images" else problem.key, []).append(outcome)
+        judged = [Outcome.all_of(each) for each in units.values()]
+        met, open_ones = judged.count(Outcome.MET), judged.count(Outcome.UNDECIDED)
+        found = f"{met:,} of {len(judged):,} {self.unit} meet it" + (f", {open_ones:,} are open" if open_ones else "")
+        if Fraction(met, len(judged)) >= self.part:
+            return Outcome.MET, found
+        is_possible = Fraction(met + open_ones, len(judged)) >= self.part
+        return Outcome.UNDECIDED if is_possible else Outcome.NOT_MET, found
+
+    def _badness(self, problem: Problem) -> float:
+        """Orders problems, the worst first, by the first share compared."""
+        term = next((one for one in self.requirement.terms if isinstance(one, Term)), None)
+        if term is None:
+            return 0.0
+        low, high = problem.bounds(term)
+        return low + high if term.comparison.asks_more else -low - high
+
+
+def _outward(low: Fraction, high: Fraction) -> tuple[float, float]:
+    """Bounds in floating point that contain the exact ones."""
+    below, above = float(low), float(high)
+    return (
+        below if Fraction(below) <= low else math.nextafter(below, -math.inf),
+        above if Fraction(above) >= high else math.nextafter(above, math.inf),
+    )
+
+
+def _bounds(record: Mapping[str, Any], start: str) -> tuple[float, float] | None:
+    low, high = record[f"{start}_low"], record[f"{start}_high"]
+    return None if low is None or high is None else (low, high)

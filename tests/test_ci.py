@@ -1,0 +1,154 @@
+"""docs/ci.md: its script on 200 images of one model, a planted worse model, its overview in a browser, its test."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import unquote
+from xml.etree import ElementTree
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper
+from PIL import Image
+
+from steadygaze import zoo
+from steadygaze.images import read_image
+from support.browsing import Browser, running_browser
+
+PAGE = (Path(__file__).parents[1] / "docs" / "ci.md").read_text(encoding="utf-8")
+PER_DIGIT = 20
+
+
+def block(language: str) -> str:
+    """The first block of a language on the page."""
+    return re.findall(rf"```{language}\n(.*?)```", PAGE, flags=re.DOTALL)[0]
+
+
+def run_gate(place: Path) -> subprocess.CompletedProcess:
+    """Run the script of the page, with this version of steadygaze on the path."""
+    programs = place / "bin"
+    programs.mkdir(exist_ok=True)
+    (programs / "steadygaze").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m steadygaze "$@"\n', encoding="utf-8")
+    (programs / "steadygaze").chmod(0o755)
+    (place / "gate.sh").write_text(block("sh"), encoding="utf-8")
+    (place / "gate.toml").write_text(block("toml"), encoding="utf-8")
+    return subprocess.run(
+        ["sh", "gate.sh"], cwd=place, capture_output=True, text=True, timeout=600, check=False,
+        env=os.environ | {"PATH": f"{programs}:{os.environ['PATH']}", "COLUMNS": "300"},
+    )  # fmt: skip
+
+
+def save_worse_model(path: Path) -> None:
+    """The same network with the logits of 3 and 5 exchanged: a fault that leaves the other digits alone."""
+    model = onnx.load(zoo.model_path("M-FNN-100"))
+    last = [one for one in model.graph.initializer if 10 in one.dims]
+    assert len(last) == 2
+    for tensor in last:
+        values = numpy_helper.to_array(tensor).copy()
+        axis = values.shape.index(10)
+        order = [0, 1, 2, 5, 4, 3, 6, 7, 8, 9]
+        tensor.CopyFrom(numpy_helper.from_array(np.take(values, order, axis=axis), tensor.name))
+    onnx.save(model, path)
+
+
+@pytest.fixture(scope="module")
+def gates(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[subprocess.CompletedProcess]]:
+    """200 images, ten digits at twenty brightnesses: the gate with a good model, and then with a worse one."""
+    place = tmp_path_factory.mktemp("ci")
+    for number in range(69990, 70000):
+        reference = f"mnist:{number}"
+        pixels = read_image(zoo.image_path(reference)).pixels[0]
+        folder = place / "photos" / str(zoo.true_label(reference))
+        folder.mkdir(parents=True, exist_ok=True)
+        for step in range(PER_DIGIT):
+            grey = np.round(255 * pixels * (1 - 0.01 * step)).astype(np.uint8)
+            Image.fromarray(grey).save(folder / f"{number}-{step:02}.png")
+    shutil.copy(zoo.model_path("M-FNN-100"), place / "model.onnx")
+    good = run_gate(place)
+    shutil.copytree(place / "gate-report", place / "good-report")
+    save_worse_model(place / "model.onnx")
+    return place, [good, run_gate(place)]
+
+
+def test_a_good_model_passes(gates: tuple[Path, list[subprocess.CompletedProcess]]):
+    place, (good, _) = gates
+    assert good.returncode == 0, good.stderr
+    assert "Required 95% of images are robust: met (200 of 200 images meet it)" in good.stdout
+    assert (place / "good-report" / "index.html").read_text(encoding="utf-8").count("<tr id=") == 200
+
+
+def test_a_worse_model_fails_and_the_blamed_are_named(gates: tuple[Path, list[subprocess.CompletedProcess]]):
+    place, (_, worse) = gates
+    assert worse.returncode == 10, worse.stderr
+    assert "Required 95% of images are robust: not met" in worse.stdout
+    wrong = re.findall(r"photos-([35])-\d+-\d+.png\S*: misclassified: predicts ([35]), expected ([35])", worse.stdout)
+    assert len(wrong) == 20 and all(label == expected != predicted for label, predicted, expected in wrong)
+    assert "more; campaign status DIR --json lists all" in worse.stdout
+    root = ElementTree.parse(place / "gate-report" / "junit.xml").getroot()
+    assert (root.get("tests"), root.get("failures"), root.get("errors")) == ("201", "1", "0")
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with running_browser(tmp_path_factory.mktemp("pages")) as found:
+        yield found
+
+
+def test_the_overview_opens_and_its_links_are_alive(
+    gates: tuple[Path, list[subprocess.CompletedProcess]], browser: Browser
+):
+    place, _ = gates
+    overview = place / "gate-report" / "index.html"
+    key = re.findall(r'<tr id="([^"]*7-69990-00[^"]*)"', overview.read_text(encoding="utf-8"))[0]
+    command = [sys.executable, "-m", "steadygaze", "campaign", "report", "gate", "--out", "gate-report"]
+    subprocess.run([*command, "--full", key, "--plan", "gate.toml"], cwd=place, check=True, timeout=300)
+    troubles: list[str] = []
+    for width, scheme in ((1280, "light"), (390, "dark")):
+        page = browser.chromium.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.on("console", lambda message: troubles.append(message.text) if message.type == "error" else None)
+        page.on(
+            "request",
+            lambda request: None if request.url.startswith(("file:", "data:")) else troubles.append(request.url),
+        )
+        page.goto(overview.as_uri())
+        assert page.locator("tbody tr:visible").count() == 200
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        page.select_option("#state", "misclassified")
+        assert page.locator("tbody tr:visible").count() == 2 * PER_DIGIT
+        assert page.locator("#shown").inner_text() == f"{2 * PER_DIGIT} of 200 problems"
+        page.select_option("#state", "")
+        page.fill("#find", "7-69990-00")
+        assert page.locator("tbody tr:visible").count() == 1
+        targets = [
+            unquote(target) for target in page.eval_on_selector_all("a", "all => all.map(a => a.getAttribute('href'))")
+        ]
+        assert any(target.startswith("problems/") for target in targets)
+        rows = set(page.eval_on_selector_all("tr[id]", "all => all.map(row => row.id)"))
+        for target in targets:
+            assert target[1:] in rows if target.startswith("#") else (overview.parent / target).exists(), target
+        if width == 1280:
+            page.click("text=full report")
+            page.wait_for_load_state()
+            assert "on" in page.title() and page.locator("h1").count() == 1
+        page.close()
+    assert troubles == []
+
+
+def test_the_workflow_is_short_and_runs_the_script():
+    lines = block("yaml").splitlines()
+    assert len(lines) <= 15 and any("sh gate.sh" in line for line in lines)
+
+
+def test_the_test_of_the_page_passes(tmp_path: Path):
+    (tmp_path / "test_page.py").write_text(block("python"), encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "steadygaze.pytest_plugin", "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        [*command, "test_page.py"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 0 and "1 passed" in done.stdout, done.stdout
