@@ -5,8 +5,10 @@ import pytest
 
 import steadygaze
 from steadygaze.budget import Budget, Limits
+from steadygaze.engines.refine.planning import choose_method
 from steadygaze.errors import OptionError
 from steadygaze.labels import Verdict
+from steadygaze.question import make_question
 
 MODEL, IMAGE = "M-CNN-S", "mnist:69990"
 
@@ -34,6 +36,13 @@ def test_boxes_agree_with_passes_at_a_thousand_thetas() -> None:
         found = result.at(domain.to_theta(points[number]))
         low, high = boxes.inconsistency[owner[number]]
         assert low - 1e-9 <= found.inconsistency <= high + 1e-9
+
+
+@pytest.mark.parametrize("specs", [["rotate:-1..1"], ["shift:dx=1,dy=1"], ["translate:dx=1", "haze"]])
+def test_without_a_method_a_refinement_runs(specs: list[str]) -> None:
+    question = make_question("M-FNN-100", IMAGE, specs, property="cr")
+    method, reason = choose_method(question.compound)
+    assert (method, "curved" in reason) == ("refine", True)
 
 
 def test_a_violation_has_a_witness() -> None:
