@@ -46,7 +46,7 @@ PROPERTIES: dict[str, dict[str, Any]] = {
 DOMAINS = (Domain("BP", 0.1), Domain("TB", 0.1))
 BRIGHT = {"C-RESNET": 0.7}
 """What belongs to the object, for networks whose images have a coloured background; 0.2 for all others."""
-LAYERS = {"M-CNN-S": "relu2", "M-CNN-S-object": "relu2", "M-MAXPOOL": "pool1", "M-RESNET": "add2", "C-RESNET": "relu3"}
+LAYERS = {"M-CNN-S": "relu1", "M-CNN-S-object": "relu2", "M-MAXPOOL": "pool1", "M-RESNET": "add2", "C-RESNET": "relu3"}
 """The layer of Grad-CAM: after ReLUs, a pool, a residual sum."""
 CLOSE = 1e-9
 """Losses closer to the limit than this share of it are not compared: torch rounds."""
