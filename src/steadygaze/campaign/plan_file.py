@@ -26,7 +26,7 @@ from ..engines.contract import UNTIL, W_DELTA
 from ..errors import ModelError, OptionError, SteadygazeError
 from ..images import read_image
 from ..network.model import read_model
-from ..perturbation import compose, parse_specs
+from ..perturbation import compose, file_digests, parse_specs
 from ..question_options import OPTIONS, THRESHOLDS, QuestionOption, fitted_options
 from .plan_inputs import IMAGE_ENDINGS, ExpectedLabels, find_files, find_models
 from .set_requirement import SetRequirement
@@ -175,6 +175,7 @@ class _Reader:
         except msgspec.ValidationError as error:
             self._refuse(_explain(str(error), content))
         self.fitting: set[tuple[str, str]] = set()
+        self.files: dict[str, str] = {}
 
     def plan(self) -> Plan:
         combinations = dict(self._combinations())
@@ -192,7 +193,11 @@ class _Reader:
             if len(tasks) > MOST_TASKS:
                 self._refuse(f"more than {MOST_TASKS:,} problems; split the plan")
         name, planned = self.file.campaign.name or self.path.stem, tuple(tasks.values())
-        return Plan(name, models, images, combinations, planned, tuple(self._require(planned)), self.file.campaign.keep)
+        for mask in {task.options["mask"] for task in planned}:
+            if Path(mask).is_file():
+                self.files[mask] = digest_of(Path(mask))
+        require, keep = tuple(self._require(planned)), self.file.campaign.keep
+        return Plan(name, models, images, combinations, planned, require, keep, self.files)
 
     def _require(self, tasks: Sequence[Task]) -> Iterator[PlannedRequirement]:
         """The requirements of single runs, and those of all problems."""
@@ -219,8 +224,10 @@ class _Reader:
                 specs = _listed(msgspec.convert(value, Texts))
             except msgspec.ValidationError:
                 self._refuse(f"combinations.{name} is {value!r}; expected a text, or a list of texts")
-            for spec in specs:
-                self._checked(f"combinations.{name}", parse_specs, [spec])
+            found = [self._checked(f"combinations.{name}", parse_specs, [spec]) for spec in specs]
+            digests = [digest for families in found for family in families for digest in file_digests(family.spec)]
+            if digests:
+                self.files[name] = " ".join(digests)
             yield name, tuple(specs)
 
     def _images(self) -> Iterator[tuple[str, PlannedImage]]:
