@@ -1,14 +1,14 @@
 """What a caller gives as model and image → a `Model`, and pixels (C, H, W) in [0,1] with their name."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from . import zoo
 from .errors import ImageError, ModelError, OptionError
 from .images import image_from_array, read_image
-from .network.model import Model, read_model
+from .network.layout import ReadOptions
+from .network.model import Model, model_from_file
 from .network.torch_module import read_module
 from .network.torch_objects import TorchModule, TorchTensor, is_module, is_tensor, not_a_model, tensor_image
 
@@ -16,19 +16,18 @@ ModelLike = str | Path | Model | TorchModule
 ImageLike = str | Path | np.ndarray | TorchTensor
 
 
-def given_model(model: ModelLike, pixels: np.ndarray, **preprocessing: Any) -> Model:
+def given_model(model: ModelLike, pixels: np.ndarray, options: ReadOptions) -> Model:
     """The model of a file, a bundled name, a torch module or a `Model`, for an image (C, H, W); raises ModelError."""
     if isinstance(model, Model):
-        usual = {"mean": None, "std": None, "scale": 1.0, "output": None}
-        if preprocessing != usual:
+        if not options.is_usual:
             raise OptionError("mean, std, scale and output apply to model files only; give them to read_model")
         return model
     if is_module(model):
-        return read_module(model, pixels, **preprocessing)
+        return read_module(model, pixels, options=options)
     if not isinstance(model, str | Path):
         raise ModelError(not_a_model(model))
     path = Path(model) if _is_file_name(str(model)) else zoo.model_path(str(model))
-    return _read_fitting(path, pixels.shape, **preprocessing)
+    return _read_fitting(path, pixels.shape, options)
 
 
 def given_image(image: ImageLike) -> tuple[np.ndarray, str, tuple[str, ...]]:
@@ -47,13 +46,13 @@ def given_image(image: ImageLike) -> tuple[np.ndarray, str, tuple[str, ...]]:
     return file.pixels, "image", file.notes
 
 
-def _read_fitting(path: Path, image_shape: tuple[int, ...], **preprocessing: Any) -> Model:
+def _read_fitting(path: Path, image_shape: tuple[int, ...], options: ReadOptions) -> Model:
     """Read a model for images of a shape; if the shape does not fit, `fit_image` raises a better error later."""
     try:
-        return read_model(path, image_shape=image_shape, **preprocessing)
+        return model_from_file(path, image_shape, options)
     except (ModelError, OptionError) as error:
         try:
-            return read_model(path, **preprocessing)
+            return model_from_file(path, None, options)
         except (ModelError, OptionError):
             raise error from None
 

@@ -29,6 +29,7 @@ from .inputs import ImageLike, ModelLike, given_image, given_model
 from .labels import Property
 from .network.doubts import count_kinks
 from .network.graph import Graph, lazy_chain
+from .network.layout import ReadOptions
 from .network.model import Agreement, Model, check_agreement
 from .network.replay import coarse_notes
 from .perturbation import Perturbation, Perturbed, compose, parse_specs, without_names
@@ -353,7 +354,7 @@ def make_question(
     thresholds = {"delta": delta, "tau": tau, "gamma": gamma, "top": top}
     asked = asked_attention(attention=attention, thresholds=thresholds, dist=dist, mask=mask, classes=classes)
     pixels, image_name, notes = given_image(image)
-    model = given_model(model, pixels, mean=mean, std=std, scale=scale, output=output)
+    model = given_model(model, pixels, ReadOptions(mean, std, scale, output))
     pixels = fit_image(pixels, model.input_shape, image_name)
     perturbed = compose(parsed, pixels)
     chosen_classes = _classes(asked.classes, model)

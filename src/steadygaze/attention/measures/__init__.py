@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 NO_ATTENTION = 2.0
 """The loss of a map that is zero everywhere: no limit allows it."""
+WEIGHT_ERROR = 1e-10
+"""A bound of the error of a moved weight: a few roundings of numbers up to the width of an image of 10⁴ pixels."""
 
 Ends = tuple[np.ndarray, np.ndarray]
 
