@@ -25,7 +25,8 @@ from ..engines import ENGINES
 from ..engines.contract import UNTIL, W_DELTA
 from ..errors import ModelError, OptionError, SteadygazeError
 from ..images import read_image
-from ..network.model import read_model
+from ..inputs import read_fitting
+from ..network.model import Model, read_model
 from ..perturbation import compose, parse_specs
 from ..question_options import OPTIONS, THRESHOLDS, QuestionOption, fitted_options
 from .plan_inputs import IMAGE_ENDINGS, ExpectedLabels, find_files, find_models
@@ -63,7 +64,7 @@ KEEP = ("all", "violations", "none")
 
 def _choices(option: QuestionOption) -> Any:
     """The type of an option of the question: a value, or a list of values."""
-    value = int | float | str if option.is_number else str
+    value = int | float | str if option.is_number else bool | str if option.is_flag else str
     several = Annotated[list[value], Meta(min_length=1)]  # type: ignore[valid-type]
     return Annotated[value | several, Meta(description=option.expected)]
 
@@ -280,7 +281,7 @@ class _Reader:
         """Neurons, digest and classes of a model file; 0 and None if it is not supported: its problems will fail."""
         digest = self._checked(place, _digest_or_error, path)
         try:
-            read = self._checked(place, read_model, path, image_shape=_pixels(image).shape, **options)
+            read = self._checked(place, self._read, path, image_shape=_pixels(image).shape, **options)
         except ModelError:
             return 0, digest, None
         return read.graph.neurons, digest, read.classes
@@ -311,10 +312,15 @@ class _Reader:
             options = self._options(place, number, run)
             for model in chosen:
                 own = [image for image in images.values() if image.group == models[model].group]
-                for image, name in product(own, named):
+                for image, name in [] if run.fit else product(own, named):
                     self._check_fit(image, name, combinations[name])
                 for image, name, option in product(own, named, options):
                     yield _task(model, image.name, name, option)
+
+    @property
+    def _read(self) -> Callable[..., Model]:
+        """How models are read: images that a run fits need not have the size of the model's input."""
+        return read_fitting if any(run.fit for run in self.file.runs) else read_model
 
     def _check_fit(self, image: PlannedImage, name: str, specs: Sequence[str]) -> None:
         """Refuse perturbations that leave the image or cannot be combined, before anything runs."""
