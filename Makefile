@@ -35,7 +35,7 @@ install: .venv/installed
 # torch is pinned to the version that the tests were run with (tests compare gradients with its autograd).
 .venv/installed-for-tests: .venv/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[test,docs,torch,export,cluster]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[test,docs,torch,export,frames,cluster]"
 	touch $@
 
 .venv/installed-for-docs: .venv/installed

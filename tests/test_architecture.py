@@ -43,7 +43,7 @@ def imported_parts(path: Path) -> set[str]:
 
 
 EXCEPTIONS = {"results/result.py": {"report"}}
-"""Imports from below: `Result.plot` and `Result.report` import when they are called."""
+"""Imports from below: the methods of a result that show it import when they are called."""
 
 MODULES = sorted(path for path in SOURCE.rglob("*.py") if path.parent != SOURCE or path.name != "__init__.py")
 

@@ -213,7 +213,7 @@ class TestOtherObjects:
         assert run.returncode == 0, run.stderr
         first, second = run.stdout.splitlines()
         assert first.startswith("model: received object; expected an .onnx file")
-        assert second.startswith("image: is a object; give a PNG")
+        assert second.startswith("image: received object; expected a PNG")
 
 
 class TestTensorImages:

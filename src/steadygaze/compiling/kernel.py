@@ -63,7 +63,7 @@ class Kernel:
         """The function as numba knows it."""
         from numba import njit  # noqa: PLC0415 (slow to import; needed only if machine code is missing)
 
-        found = njit(self.py_func, **self.options)
+        found: Any = njit(self.py_func, **self.options)
         if self.apart:
             # numba has this flag, but no option for it.
             customize = found._compiler._customize_flags

@@ -65,6 +65,9 @@ class Model:
     content: bytes | None = None
     output: str | None = None
 
+    def __repr__(self) -> str:
+        return f"Model({self.name}, images {'×'.join(map(str, self.input_shape))}, {self.classes} classes)"
+
     @property
     def input_shape(self) -> tuple[int, int, int]:
         """Shape (C, H, W) of its images."""
