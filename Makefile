@@ -8,9 +8,11 @@ demo: .venv/installed
 	$(BIN)/steadygaze demo --out demo --force
 
 # One thread of BLAS: the many small products of the tests are slower with several that wait for each other.
-# Files of tests are shared among two processes: each file as a whole, since its tests share what they compute.
+# Files of tests are shared among two processes: each file as a whole, since its tests share what they compute. They run
+# in the order of their names (xdist would begin with those of many tests, and end with few slow ones): the last are the
+# quick examples of docstrings, which both processes finish together.
 test: .venv/installed-for-tests lint
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 lint: .venv/installed-for-tests
 	$(BIN)/ruff check .
@@ -33,7 +35,7 @@ install: .venv/installed
 # torch is pinned to the version that the tests were run with (tests compare gradients with its autograd).
 .venv/installed-for-tests: .venv/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[test,docs,torch,export,cluster]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[test,docs,torch,export,frames,cluster]"
 	touch $@
 
 .venv/installed-for-docs: .venv/installed

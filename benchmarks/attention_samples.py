@@ -44,7 +44,9 @@ PROPERTIES: dict[str, dict[str, Any]] = {
     "topk": {"attention": "topk", "top": "30:0.6", "classes": "predicted"},
 }
 DOMAINS = (Domain("BP", 0.1), Domain("TB", 0.1))
-LAYERS = {"M-CNN-S": "relu2", "M-CNN-S-object": "relu2", "M-MAXPOOL": "pool1", "M-RESNET": "add2", "C-RESNET": "relu5"}
+BRIGHT = {"C-RESNET": 0.7}
+"""What belongs to the object, for networks whose images have a coloured background; 0.2 for all others."""
+LAYERS = {"M-CNN-S": "relu1", "M-CNN-S-object": "relu2", "M-MAXPOOL": "pool1", "M-RESNET": "add2", "C-RESNET": "relu3"}
 """The layer of Grad-CAM: after ReLUs, a pool, a residual sum."""
 CLOSE = 1e-9
 """Losses closer to the limit than this share of it are not compared: torch rounds."""
@@ -118,15 +120,17 @@ def losses_by_torch(question: Question, network: Network, domain: Domain, thetas
         if needs_size:
             actual, original = (enlarged(maps, image.shape[1:]) for maps in (actual, original))
         expected = domain.moved(original[0], thetas)
-    weights = None if options.mask is None else domain.moved(own_mask(image), thetas)
+    weights = None
+    if options.mask is not None:
+        weights = domain.moved(own_mask(image, BRIGHT.get(question.model_name, 0.2)), thetas)
     return losses(measure.name, actual, expected, weights, getattr(measure, "k", 0))
 
 
-def own_mask(image: np.ndarray) -> np.ndarray:
-    """The mask (H, W) of an image (C, H, W): pixels above 0.2 in any channel, grown by one in eight directions."""
-    bright = np.pad((image > 0.2).any(axis=0), 1)
+def own_mask(image: np.ndarray, bright: float) -> np.ndarray:
+    """The mask (H, W) of an image (C, H, W): bright pixels in any channel, grown by one in eight directions."""
+    is_bright = np.pad((image > bright).any(axis=0), 1)
     height, width = image.shape[1:]
-    return np.any([bright[y : y + height, x : x + width] for y in range(3) for x in range(3)], axis=0).astype(float)
+    return np.any([is_bright[y : y + height, x : x + width] for y in range(3) for x in range(3)], axis=0).astype(float)
 
 
 def compare(question: Question, result: Result, network: Network, domain: Domain, count: int) -> dict[str, Any]:
@@ -160,10 +164,11 @@ def questions(options: argparse.Namespace) -> Iterator[tuple[str, str, str, Doma
                 for domain in DOMAINS:
                     index = options.image
                     image = f"colour:{index}" if model.startswith("C-") else image_name(model, index)
+                    given = dict(PROPERTIES[name])
+                    if "mask" in given:
+                        given["mask"] = f"auto:bright={BRIGHT.get(model, 0.2):g},grow=1"
                     try:
-                        asked = make_question(
-                            model, image, domain.specs, property="ar", explain=explain, **PROPERTIES[name]
-                        )
+                        asked = make_question(model, image, domain.specs, property="ar", explain=explain, **given)
                     except OptionError as error:
                         print(f"{model} {explain} {name} {domain.name}: refused: {error}", flush=True)
                         continue

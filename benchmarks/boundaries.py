@@ -25,7 +25,7 @@ from steadygaze.engines import run
 from steadygaze.engines.search.traversal import make_key
 from steadygaze.labels import Property
 from steadygaze.results.result import Result
-from timing import RESULTS, print_table, write_json
+from timing import RESULTS, exit_code, print_table, write_json
 
 NETWORKS = [f"{data}-{size}" for size in (*SIZES, "CNN-S") for data in "MF"]
 
@@ -102,11 +102,8 @@ def main() -> int:
             print(" ".join(f"{key} {value}" for key, value in table[-1].items()), flush=True)
         rows += own
     print_table(table)
-    for row in rows:
-        for wrong in row["wrong"]:
-            print(f"{row['asked']} {row['property']}: {wrong}")
     write_json(options.out, str(__doc__).splitlines()[0], repetitions=1, problems=rows)
-    return 1 if any(row["wrong"] for row in rows) else 0
+    return exit_code([f"{row['asked']} {row['property']}: {wrong}" for row in rows for wrong in row["wrong"]])
 
 
 if __name__ == "__main__":

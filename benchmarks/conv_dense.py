@@ -31,7 +31,7 @@ from steadygaze.engines import run
 from steadygaze.labels import Kept
 from steadygaze.question import Question, make_question
 from steadygaze.results.result import Result
-from timing import CHECKOUT, RESULTS, Spread, print_table, write_json
+from timing import CHECKOUT, RESULTS, Spread, exit_code, print_table, write_json
 
 BASELINE, BASELINE_IMAGE = "M-CNN-S", "mnist:69990"
 PATCH = "patch:x=12,y=12,w=6,h=6"
@@ -141,9 +141,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.out, (__doc__ or "").splitlines()[0], repetitions=options.rounds, model=Path(options.model).name,
         summary=summary, maps=maps, refinements=refined,
     )  # fmt: skip
-    problems = [f"{row['image']}: WRONG: {problem}" for row in maps for problem in row["problems"]]
-    print("\n".join(problems), file=sys.stderr, end="\n" if problems else "")
-    return 1 if problems else 0
+    return exit_code([f"{row['image']}: {problem}" for row in maps for problem in row["problems"]])
 
 
 def _map_line(row: dict[str, Any]) -> dict[str, str]:

@@ -20,7 +20,7 @@ from statistics import median
 from typing import Any
 
 from paper_problems import PROPERTIES, SHIFT, SIZES, stored
-from timing import RESULTS, Spread, one_thread, print_table, write_json
+from timing import RESULTS, Spread, exit_code, one_thread, print_table, write_json
 
 SEARCHES = ("gbs:cr", "gbs:ar", "gbs:both", "boundary:cr", "boundary:ar")
 LARGE = "M-CNN-M"
@@ -165,10 +165,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 for row in compared
             ]
         )  # fmt: skip
-    wrong = [f"{group['search']} {wrong}" for group in groups for wrong in group["wrong"]]
-    for line in wrong[:50]:
-        print(f"WRONG: {line}", file=sys.stderr)
-    return 1 if wrong else 0
+    return exit_code([f"{group['search']} {wrong}" for group in groups for wrong in group["wrong"]])
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ import numpy as np
 from fuzz_models import damage, models
 from steadygaze.errors import ModelError
 from steadygaze.network.from_onnx import build_graph
-from steadygaze.network.layout import choose_layout, make_preprocessing
+from steadygaze.network.layout import ReadOptions, choose_layout
 from steadygaze.network.onnx_file import input_dims, one_line, read_onnx
 from steadygaze.network.replay import Replay
 from timing import RESULTS, one_thread, peak_mib, print_table, write_json
@@ -41,7 +41,7 @@ def read(path: Path) -> str:
         try:
             file = read_onnx(path)
             layout = choose_layout(input_dims(file)[1], None, path.name)
-            preprocessing = make_preprocessing(None, None, 1.0, layout.image_shape[0])
+            preprocessing = ReadOptions().preprocessing(layout.image_shape[0])
             graph = build_graph(file, layout, preprocessing)
             replay = Replay(file, layout, preprocessing)
             images = np.random.default_rng(0).random((1, *layout.image_shape))

@@ -26,7 +26,7 @@ from paper_problems import PROPERTIES, SHIFT, W_DELTA, Asked, question_of, restr
 from search_check import digest, map_contradictions, own_contradictions, plain_contradictions
 from steadygaze.engines import run
 from steadygaze.errors import SteadygazeError
-from timing import RESULTS, Spread, clock, print_table, write_json
+from timing import RESULTS, Spread, clock, exit_code, print_table, write_json
 
 TARGETS = {"times_printed": 1000}
 KINDS: dict[str, Kind] = {"cr": "CR", "ar": "AR", "both": "CRAR"}
@@ -137,10 +137,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f"\nregions a second over printed patterns a second (target: {TARGETS['times_printed']:,} in the median):")
     for found in summarised(rows):
         print(f"{found['property']:>5}  {found['times_printed']:,.0f}{'' if found['is_met'] else '  missed'}")
-    wrong = [f"{row['asked']} {row['property']}: {wrong}" for row in rows for wrong in row["wrong"][:5]]
-    for line in wrong:
-        print(f"WRONG: {line}", file=sys.stderr)
-    return 1 if wrong else 0
+    return exit_code([f"{row['asked']} {row['property']}: {wrong}" for row in rows for wrong in row["wrong"][:5]])
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from paper_problems import INDEXES, image_name
 from steadygaze import verify
 from steadygaze.network import model as reading
 from steadygaze.results.result import Result
-from timing import RESULTS, Spread, clock, print_table, write_json
+from timing import RESULTS, Spread, clock, exit_code, print_table, write_json
 
 PERTURBATIONS = ("brightness:0..0.3", "patch:x=12,y=12,w=4,h=4")
 """The domain of the README's first map."""
@@ -70,9 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )  # fmt: skip
     rows = [row | {"saved": saved, "problems": sorted(differ)}]
     write_json(options.out, (__doc__ or "").splitlines()[0], repetitions=options.rounds, rows=rows)
-    for image in sorted(differ):
-        print(f"{image}: WRONG: another map with the model reused", file=sys.stderr)
-    return 1 if differ else 0
+    return exit_code([f"{image}: another map with the model reused" for image in sorted(differ)])
 
 
 if __name__ == "__main__":

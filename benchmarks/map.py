@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from timing import RESULTS, one_thread, print_table, write_json
+from timing import RESULTS, exit_code, one_thread, print_table, write_json
 
 MODELS = ("M-FNN-100", "M-FNN-200", "M-FNN-400", "M-FNN-800", "M-CNN-S")
 DOMAINS = ("BP", "TP", "TB")
@@ -109,10 +109,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print_table([shown_stages(row) for row in measured])
     question = (__doc__ or "").splitlines()[0]
     write_json(options.out, question, **limits | {"targets": TARGETS, "rows": rows})
-    for row in rows:
-        for problem in row["problems"][:5]:
-            print(f"{row['model']} {row['domain']} {row['image']}: WRONG: {problem}", file=sys.stderr)
-    return 1 if any(row["problems"] for row in rows) else 0
+    return exit_code(
+        [f"{row['model']} {row['domain']} {row['image']}: {problem}" for row in rows for problem in row["problems"][:5]]
+    )
 
 
 if __name__ == "__main__":

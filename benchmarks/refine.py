@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from paper_problems import DOMAINS, INDEXES, SIZES, Asked, image_name, restricted
-from timing import CHECKOUT, RESULTS, Spread, commit, one_thread, print_table, write_json
+from timing import CHECKOUT, RESULTS, Spread, commit, exit_code, one_thread, print_table, write_json
 
 PARTS = ("cnn-m", "cnn-m-exact", "map", "cifar", "vgg")
 NETWORKS = {
@@ -202,10 +202,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.out, (__doc__ or "").splitlines()[0], repetitions=1, options=fixed, targets=targets, groups=groups,
         problems=entries,
     )  # fmt: skip
-    wrong = [f"{found['question']} {line}" for found in groups for line in found["wrong"]]
-    for line in wrong[:50]:
-        print(f"WRONG: {line}", file=sys.stderr)
-    return 1 if wrong else 0
+    return exit_code([f"{found['question']} {line}" for found in groups for line in found["wrong"]])
 
 
 def _brief(row: dict[str, Any]) -> str:

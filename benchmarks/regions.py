@@ -21,7 +21,7 @@ import reference_splitter
 from random_networks import TASKS, complaints, enumerate_regions, load_tasks
 from reference_splitter import Layers
 from steadygaze.regions import kernels
-from timing import RESULTS, Spread, Stopwatch, clock, clocked, print_table, write_json
+from timing import RESULTS, Spread, Stopwatch, clock, clocked, exit_code, print_table, write_json
 
 TARGETS = {"w50d2": 40, "w50d8": 30, "w50d2-he": 40, "w50d8-he": 40, "w200d4-he": 30}
 """How many times faster than the reference. Tasks without a target have coincident lines: the reference is wrong there
@@ -92,10 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rows = [measure(name, *task, pairs=options.pairs) for name, task in tasks.items()]
     print_table([shown(row) for row in rows])
     write_json(options.out, (__doc__ or "").splitlines()[0], repetitions=options.pairs, rows=rows)
-    for row in rows:
-        for question in row["problems"]:
-            print(f"{row['task']}: WRONG: {question}", file=sys.stderr)
-    return 1 if any(row["problems"] for row in rows) else 0
+    return exit_code([f"{row['task']}: {problem}" for row in rows for problem in row["problems"]])
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from paper_problems import INDEXES, Asked, image_name, question_of
 from search_check import digest, map_contradictions, own_contradictions, plain_contradictions
 from steadygaze.engines import run
 from steadygaze.network.model import Model
-from timing import RESULTS, clock, print_table, write_json
+from timing import RESULTS, clock, exit_code, print_table, write_json
 
 TARGETS = {"gbs": 2.0, "boundary": 20.0}
 """The most seconds of a search of each kind."""
@@ -98,10 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     write_json(
         options.out, (__doc__ or "").splitlines()[0], repetitions=1, options=limits, targets=TARGETS, rows=rows,
     )  # fmt: skip
-    wrong = [f"{row['asked']} {row['search']}: {wrong}" for row in rows for wrong in row["wrong"][:5]]
-    for line in wrong:
-        print(f"WRONG: {line}", file=sys.stderr)
-    return 1 if wrong else 0
+    return exit_code([f"{row['asked']} {row['search']}: {wrong}" for row in rows for wrong in row["wrong"][:5]])
 
 
 if __name__ == "__main__":

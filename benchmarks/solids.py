@@ -27,7 +27,7 @@ from steadygaze.question import make_question
 from steadygaze.regions import solid_kernels
 from steadygaze.regions.check import check_map
 from steadygaze.regions.subdivide import subdivide
-from timing import RESULTS, Spread, Stopwatch, clock, clocked, print_table, write_json
+from timing import RESULTS, Spread, Stopwatch, clock, clocked, exit_code, print_table, write_json
 
 SPECS = ("translate:dx=1", "patch:x=12,y=12,w=4,h=4", "brightness")
 IMAGES = tuple(f"mnist:{number}" for number in range(69990, 70000))
@@ -151,10 +151,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"\n{MODEL}, {' + '.join(SPECS)}")
         print_table([shown_map(row) for row in maps])
     write_json(options.out, summary, repetitions=options.pairs, rows=rows, model=MODEL, perturbations=SPECS, maps=maps)
-    for row in [*rows, *maps]:
-        for question in row["problems"]:
-            print(f"{row.get('task') or row['image']}: WRONG: {question}", file=sys.stderr)
-    return 1 if any(row["problems"] for row in [*rows, *maps]) else 0
+    found = [(row.get("task") or row["image"], problem) for row in [*rows, *maps] for problem in row["problems"]]
+    return exit_code([f"{name}: {problem}" for name, problem in found])
 
 
 if __name__ == "__main__":

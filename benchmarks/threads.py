@@ -26,7 +26,7 @@ from steadygaze.engines.contract import RunOptions
 from steadygaze.engines.map.map_engine import MapEngine
 from steadygaze.question import Question
 from steadygaze.results.result import Result
-from timing import RESULTS, Spread, clock, print_table, write_json
+from timing import RESULTS, Spread, clock, exit_code, print_table, write_json
 
 PROBLEMS = ("M-CNN-S TB mnist:69999", "F-CNN-S TB fashion:69990", "F-CNN-S TB fashion:69993")
 TARGET, LARGE = 1.7, 100_000
@@ -78,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rows = [measure(Asked(*problem.split()), rounds=options.rounds) for problem in options.problems]
     print_table([shown(row) for row in rows])
     write_json(options.out, (__doc__ or "").splitlines()[0], repetitions=options.rounds, rows=rows)
-    return 1 if any(row["problems"] for row in rows) else 0
+    return exit_code([f"{row['problem']}: {problem}" for row in rows for problem in row["problems"]])
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from timing import RESULTS, clock, one_thread, peak_mib, print_table, write_json
+from timing import RESULTS, clock, exit_code, one_thread, peak_mib, print_table, write_json
 
 SPECS = ("translate:dx=1", "patch:x=12,y=12,w=4,h=4", "brightness")
 SMALL = ("translate:dx=1:0..0.01", "patch:x=12,y=12,w=4,h=4:0..0.01", "brightness:0..0.01")
@@ -125,12 +125,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     rows = [run_one(model, image, options.samples) for model in options.models for image in options.images]
     print_table([shown(row) for row in rows])
-    for row in rows:
-        for contradiction in row["contradictions"]:
-            print(f"{row['model']} {row['image']}: {contradiction}")
     question = str(__doc__).splitlines()[0]
     write_json(options.out, question, repetitions=1, target_seconds=TARGET_SECONDS, specs=SPECS, rows=rows)
-    return 1 if any(row["contradictions"] for row in rows) else 0
+    return exit_code([f"{row['model']} {row['image']}: {one}" for row in rows for one in row["contradictions"]])
 
 
 if __name__ == "__main__":

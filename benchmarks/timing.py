@@ -141,6 +141,13 @@ def print_table(rows: Sequence[Mapping[str, str]]) -> None:
         print("  ".join([line[heads[0]].ljust(widths[0]), *cells[1:]]).rstrip())
 
 
+def exit_code(wrong: Sequence[str]) -> int:
+    """The exit code of a benchmark with these wrong answers, 0 without any; prints the first fifty of them."""
+    for line in wrong[:50]:
+        print(f"WRONG: {line}", file=sys.stderr)
+    return 1 if wrong else 0
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, Spread):
         return vars(value)

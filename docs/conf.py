@@ -5,9 +5,12 @@ follows the headings and links of docs/index.md. The Python reference follows `s
 """
 
 import inspect
+import json
 import re
 from enum import Enum
+from typing import Any
 
+from myst_parser.parsers.sphinx_ import MystParser
 from numpy.typing import ArrayLike
 from sphinx.application import Sphinx
 from sphinx.util.typing import stringify_annotation
@@ -19,7 +22,14 @@ version = release = steadygaze.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
 
 root_doc = "docs/index"
-include_patterns = ["docs/*.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "benchmarks/README.md"]
+include_patterns = [
+    "docs/*.md",
+    "docs/notebooks/*.ipynb",
+    "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "benchmarks/README.md",
+]
 exclude_patterns = [".*", "build", "demo", "src", "tests"]
 
 myst_heading_anchors = 3  # the anchors that GitHub gives to headings
@@ -62,7 +72,7 @@ def _navigation(page: str) -> str:
     """A hidden table of contents for every heading of the index, with the pages that it links to."""
     parts = []
     for part in page.split("\n## ")[1:]:
-        pages = re.findall(r"^\* \[.*?\]\((.*?)\.md\)", part, flags=re.MULTILINE)
+        pages = re.findall(r"^\* \[.*?\]\((.*?)\.(?:md|ipynb)\)", part, flags=re.MULTILINE)
         caption = part.partition("\n")[0]
         parts += ["", "```{toctree}", ":hidden:", f":caption: {caption}", *pages, "```"]
     return "\n".join(parts)
@@ -86,7 +96,23 @@ def _shorten(
     return signature and signature.replace(stringify_annotation(ArrayLike, "smart"), "ArrayLike"), returned
 
 
+class NotebookParser(MystParser):
+    """Notebooks as pages: the text, and the code without outputs."""
+
+    supported = ("notebook",)
+
+    def parse(self, inputstring: str, document: Any) -> None:
+        """Read a notebook as the Markdown of its cells."""
+        parts = []
+        for cell in json.loads(inputstring)["cells"]:
+            text = "".join(cell["source"])
+            parts.append(text if cell["cell_type"] == "markdown" else f"```python\n{text}\n```")
+        super().parse("\n\n".join(parts), document)
+
+
 def setup(app: Sphinx) -> None:
-    """Register the hooks that complete pages and shorten signatures."""
+    """Register notebooks, and the hooks that complete pages and shorten signatures."""
+    app.add_source_suffix(".ipynb", "notebook")
+    app.add_source_parser(NotebookParser)
     app.connect("source-read", _complete)
     app.connect("autodoc-process-signature", _shorten)

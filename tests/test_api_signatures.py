@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import get_args, get_overloads, get_type_hints
 
@@ -69,23 +70,32 @@ TORCH = (
 WRONG_TORCH = ('verify(image, image, "b")', 'verify({}, "i", "b")', 'search("m", module, "b")', "read_model(image)")
 
 
-def check_types(tmp_path, lines):
-    """The numbers of the lines in which mypy finds an error, from 1 on, and what it told."""
-    script = tmp_path / "calls.py"
-    script.write_text("\n".join([*lines, ""]), encoding="utf-8")
+CALLS = ("from steadygaze import verify", *WRONG, *RIGHT)
+TORCH_CALLS = ("import torch", "from steadygaze import read_model, search, verify", *TORCH, *WRONG_TORCH)
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory):
+    """What mypy says about both lists of calls, each a file: in one run, since it reads all of torch and numpy."""
+    folder = tmp_path_factory.mktemp("calls")
+    files = {"calls.py": CALLS} | ({"torch_calls.py": TORCH_CALLS} if find_spec("torch") else {})
+    for name, lines in files.items():
+        (folder / name).write_text("\n".join([*lines, ""]), encoding="utf-8")
     environment = os.environ | {"MYPYPATH": str(Path(steadygaze.__file__).parents[1])}
-    command = [sys.executable, "-m", "mypy", "--follow-imports=silent", "--cache-dir", str(tmp_path), str(script)]
-    told = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, cwd=tmp_path).stdout
-    return {int(number) for number in re.findall(r"calls\.py:(\d+): error", told)}, told
+    command = [sys.executable, "-m", "mypy", "--follow-imports=silent", "--cache-dir", os.devnull, *files]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, cwd=folder).stdout
 
 
-def test_a_type_checker_finds_wrong_options(tmp_path):
-    lines, told = check_types(tmp_path, ["from steadygaze import verify", *WRONG, *RIGHT])
-    assert lines == set(range(2, 2 + len(WRONG))), told
+def lines_with_errors(name, told):
+    """The numbers of the lines of a file in which mypy finds an error, from 1 on."""
+    return {int(number) for number in re.findall(rf"^{name}\.py:(\d+): error", told, flags=re.MULTILINE)}
 
 
-def test_a_type_checker_knows_torch_modules_and_tensors(tmp_path):
+def test_a_type_checker_finds_wrong_options(told):
+    assert lines_with_errors("calls", told) == set(range(2, 2 + len(WRONG))), told
+
+
+def test_a_type_checker_knows_torch_modules_and_tensors(told):
     pytest.importorskip("torch")
-    start = ("import torch", "from steadygaze import read_model, search, verify", *TORCH)
-    lines, told = check_types(tmp_path, [*start, *WRONG_TORCH])
-    assert lines == set(range(len(start) + 1, len(start) + 1 + len(WRONG_TORCH))), told
+    right = len(TORCH_CALLS) - len(WRONG_TORCH)
+    assert lines_with_errors("torch_calls", told) == set(range(right + 1, len(TORCH_CALLS) + 1)), told

@@ -7,14 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from support.readers.architecture import part_ranks
+
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "steadygaze"
-
-
-def parts() -> dict[str, int]:
-    """Rank of every part named in the table, from top to bottom."""
-    rows = re.findall(r"^\| (`.*?`) \|", (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
-    return {name: rank for rank, row in enumerate(rows) for name in re.findall(r"`(\w+)`", row)}
 
 
 def part_of(path: Path) -> str:
@@ -47,18 +43,18 @@ def imported_parts(path: Path) -> set[str]:
 
 
 EXCEPTIONS = {"results/result.py": {"report"}}
-"""Imports from below: `Result.plot` and `Result.report` import when they are called."""
+"""Imports from below: the methods of a result that show it import when they are called."""
 
 MODULES = sorted(path for path in SOURCE.rglob("*.py") if path.parent != SOURCE or path.name != "__init__.py")
 
 
 def test_every_part_is_in_the_table():
-    assert {part_of(path) for path in MODULES} == set(parts())
+    assert {part_of(path) for path in MODULES} == set(part_ranks())
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
 def test_imports_go_one_way(path):
-    ranks = parts()
+    ranks = part_ranks()
     own = ranks[part_of(path)]
     upward = {name for name in imported_parts(path) if ranks[name] > own}
     assert upward == EXCEPTIONS.get(str(path.relative_to(SOURCE)), set())

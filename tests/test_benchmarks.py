@@ -71,7 +71,7 @@ def test_regions_counts_and_compares_with_the_reference(tmp_path, monkeypatch, c
     assert (row["task"], row["regions"], row["problems"], row["is_met"]) == ("tiny", 4, [], False)
     write_tasks(tmp_path, tiny=5)
     assert run_regions(tmp_path) == 1
-    assert "tiny: WRONG: 4 regions, 5 expected" in capsys.readouterr().err
+    assert "WRONG: tiny: 4 regions, 5 expected" in capsys.readouterr().err
     write_tasks(tmp_path, tiny=4)
     monkeypatch.setattr(regions.reference_splitter, "regions", lambda layers: [])
     assert run_regions(tmp_path) == 1
@@ -108,7 +108,7 @@ def test_solids_counts_and_checks_the_map_of_an_image(tmp_path, monkeypatch, cap
     assert image["regions"] > 1 and image["problems"] == [] and image["tiling_error"] < 1e-9
     write_tasks(tmp_path, tiny=4, cube=9)
     assert run() == 1
-    assert "cube: WRONG: 8 regions, 9 expected" in capsys.readouterr().err
+    assert "WRONG: cube: 8 regions, 9 expected" in capsys.readouterr().err
 
     def refuse(*_):
         raise solids.InternalError("self-check failed")
@@ -116,7 +116,7 @@ def test_solids_counts_and_checks_the_map_of_an_image(tmp_path, monkeypatch, cap
     write_tasks(tmp_path, tiny=4, cube=8)
     monkeypatch.setattr(solids, "check_map", refuse)
     assert run("mnist:69991") == 1
-    assert "mnist:69991: WRONG: self-check failed" in capsys.readouterr().err
+    assert "WRONG: mnist:69991: self-check failed" in capsys.readouterr().err
 
 
 def test_reference_finds_the_regions_of_a_task_in_general_position():

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from steadygaze.compiling import compiled, stored_code
+from steadygaze.compiling import compiled, compiled_apart, compiled_fused, stored_code
 from steadygaze.compiling.stored_code import SOURCES, discard_stale, sources_digest
 from steadygaze.errors import InternalError
 
@@ -36,6 +36,22 @@ def fail(value):
     """Raise an exception in compiled code."""
     if value > 0:
         raise ValueError("too large")
+
+
+def add_scaled(values, factor, sums):
+    """Add scaled values to sums."""
+    for i in range(values.shape[0]):
+        sums[i] += factor * values[i]
+
+
+@pytest.mark.parametrize(("decorator", "tests_overlap"), [(compiled_fused, True), (compiled_apart, False)])
+def test_loops_over_arrays_apart_do_not_test_for_overlaps(decorator, tests_overlap):
+    kernel, sums = decorator(add_scaled), np.ones(9)
+    kernel(np.arange(9.0), 2.0, sums)
+    assert sums.tolist() == [1.0 + 2.0 * i for i in range(9)]
+    kernel.dispatcher(np.arange(9.0), 2.0, sums)
+    (code,) = kernel.dispatcher.inspect_llvm().values()
+    assert "fmul" in code and ("vector.memcheck" in code) == tests_overlap
 
 
 def test_numbers_arrays_and_tuples_go_in_and_come_out():

@@ -40,13 +40,15 @@ def test_no_test_imports_another():
             assert not any(part.startswith("test_") for part in parts), f"{path} imports {module}: a test"
 
 
-def test_conftest_files_hold_fixtures_alone():
+def test_conftest_files_hold_fixtures_and_hooks_alone():
     for path in TESTS.rglob("conftest.py"):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             is_fixture = isinstance(node, ast.FunctionDef) and "fixture" in "".join(
                 map(ast.unparse, node.decorator_list)
             )
-            assert is_fixture or isinstance(node, ast.Import | ast.ImportFrom | ast.Expr), f"{path}: {node.lineno}"
+            is_hook = isinstance(node, ast.FunctionDef) and node.name.startswith("pytest_")
+            is_other = isinstance(node, ast.Import | ast.ImportFrom | ast.Expr)
+            assert is_fixture or is_hook or is_other, f"{path}: {node.lineno}"
 
 
 def test_folders_shadow_no_module():

@@ -81,24 +81,19 @@ class Accuracy:
         hidden = int(program.offsets[-2] - program.offsets[first])
         # The first layer of a program without a clip is its input: no affine map leads to it.
         layers = len(program.offsets) - 1 - (first or 1)
-        peaks, missed, beside, drift = np.zeros(hidden), np.zeros(hidden), np.zeros((2, hidden)), np.zeros((2, layers))
+        each = [(walk, slice(len(walk.peak) - classes - hidden, len(walk.peak) - classes)) for walk in walks]
         pixels, pixels_beside = 0.0, np.zeros(2)
-        for walk in walks:
-            own = slice(len(walk.peak) - classes - hidden, len(walk.peak) - classes)
-            np.maximum(peaks, walk.peak[own], out=peaks)
-            np.maximum(missed, walk.missed[own], out=missed)
-            beside += walk.beside[:, own]
+        for walk, own in each:
             if own.start:
                 pixels = max(pixels, float(walk.missed[: own.start].max()))
                 pixels_beside += walk.beside[:, : own.start].sum(axis=1)
-            np.maximum(drift, walk.drift[:, walk.drift.shape[1] - layers :], out=drift)
         return cls(
-            peaks=peaks,
-            missed=missed,
+            peaks=_reduced(np.maximum, [walk.peak[own] for walk, own in each], (hidden,)),
+            missed=_reduced(np.maximum, [walk.missed[own] for walk, own in each], (hidden,)),
             pixels_missed=pixels,
-            beside=beside,
+            beside=_reduced(np.add, [walk.beside[:, own] for walk, own in each], (2, hidden)),
             pixels_beside=pixels_beside,
-            drift=drift,
+            drift=_reduced(np.maximum, [walk.drift[:, walk.drift.shape[1] - layers :] for walk in walks], (2, layers)),
             depth=max((walk.depth for walk in walks), default=0),
             slivers=float(sum(walk.slivers for walk in walks)),
             skipped=sum(walk.skipped for walk in walks),
@@ -111,6 +106,13 @@ class Accuracy:
         """The measures of the union of several sets of regions, at least one."""
         measures = {field.name: [getattr(part, field.name) for part in parts] for field in fields(cls)}
         return cls(**{name: _join(name, values) for name, values in measures.items()})
+
+
+def _reduced(function: np.ufunc, parts: list[np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
+    """One measure of several walks: the largest values or the sums; zeros without a walk."""
+    if len(parts) == 1:
+        return parts[0]
+    return function.reduce(parts, axis=0) if parts else np.zeros(shape)
 
 
 def _join(name: str, values: list[Any]) -> Any:

@@ -45,6 +45,9 @@ class QuestionOptions(TypedDict, total=False):
     scale: float
     output: str | None
     names: Sequence[str] | None
+    fit: str | None
+    grey: bool
+    rgb: bool
 
 
 @overload
@@ -167,6 +170,9 @@ def verify(
     scale: float = 1.0,
     output: str | None = None,
     names: Sequence[str] | None = None,
+    fit: str | None = None,
+    grey: bool = False,
+    rgb: bool = False,
 ) -> Result:
     """Prove where the label and the attention of an image are kept under one or more perturbations at once.
 
@@ -197,6 +203,10 @@ def verify(
     * mean, std, scale: the preprocessing that the model file or module expects.
     * output: the name of the output with the logits, for a model with several.
     * names: words for the classes.
+    * fit: how an image of another size becomes as large as the model's input, by Pillow: "resize" stretches it, "crop"
+      scales it to cover the input and cuts its centre out, "pad" scales it to lie within and pads it with black. A size
+      may follow, as in "resize:28x28": torch modules do not tell theirs. Without it, such an image is refused.
+    * grey, rgb: turn colours into grey, or give a grey image three equal channels.
     * method: "map": all regions, up to three perturbations, exact up to the tolerances that the result reports.
       "refine": boxes decided by bounds, or by their regions if bounds do not suffice; for large networks and four
       perturbations. "bfs", "gbs", "boundary": see `search`. "auto": a map if it is expected to be small, else
@@ -222,7 +232,7 @@ def verify(
         question = make_question(
             model, image, perturbations, property=property, explain=explain, attention=attention, delta=delta,
             tau=tau, gamma=gamma, top=top, mask=mask, filter=filter, dist=dist, classes=classes, mean=mean,
-            std=std, scale=scale, output=output, names=names,
+            std=std, scale=scale, output=output, names=names, fit=fit, grey=grey, rgb=rgb,
         )  # fmt: skip
 
     def advance(done: Progress) -> None:
@@ -258,6 +268,9 @@ def search(
     scale: float = 1.0,
     output: str | None = None,
     names: Sequence[str] | None = None,
+    fit: str | None = None,
+    grey: bool = False,
+    rgb: bool = False,
 ) -> Result:
     """Visit regions of a question one by one, for up to four perturbations at once: `verify` by a search.
 
@@ -279,7 +292,7 @@ def search(
         question = make_question(
             model, image, perturbations, property=property, explain=explain, attention=attention, delta=delta,
             tau=tau, gamma=gamma, top=top, mask=mask, filter=filter, dist=dist, classes=classes, mean=mean,
-            std=std, scale=scale, output=output, names=names,
+            std=std, scale=scale, output=output, names=names, fit=fit, grey=grey, rgb=rgb,
         )  # fmt: skip
     if plan.method not in SEARCHES:
         raise OptionError(f"method {method!r} is no search; expected {', '.join(SEARCHES)}, or call verify")

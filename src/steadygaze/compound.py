@@ -336,15 +336,13 @@ def _kinds(
     layers: Sequence[Layer], maps: tuple[AffineMap, ...], folded: Sequence[bool], sizes: list[int], ends: list[int]
 ) -> dict[str, np.ndarray]:
     """The fields of a program that say how its neurons are decided, and which ones are copies."""
+    known = _plain_kinds(ends[-1], len(sizes))
+    if all(layer.is_plain for layer in layers):
+        return known
     clip = len(sizes) - len(maps)
-    kind, first = np.zeros(ends[-1], dtype=np.uint8), np.arange(ends[-1], dtype=np.int32)
-    end, copied = first + np.int32(1), np.full(ends[-1], -1, dtype=np.int32)
-    is_plain, has_copies = np.ones(len(sizes), dtype=np.bool_), np.zeros(len(sizes), dtype=np.bool_)
-    is_copy, is_rectified = has_copies.copy(), has_copies.copy()
-    is_chain = all(layer.is_plain for layer in layers)
+    fields = {name: values.copy() for name, values in known.items()}
+    kind, first, end, is_plain, is_copy, has_copies, is_rectified, copied = fields.values()
     for number, (layer, affine) in enumerate(zip(layers, maps, strict=False), start=clip):
-        if is_chain:
-            break
         start, before = ends[number - 1], ends[number - 1] - sizes[number - 1]
         here, below = slice(start, ends[number]), slice(before, start)
         kind[here], is_plain[number] = layer.kind, layer.is_plain
@@ -354,9 +352,17 @@ def _kinds(
         has_copies[number], is_copy[number] = (copied[here] >= 0).any(), (copied[here] >= 0).all()
         sources = copied[here][layer.entries]
         is_rectified[number] = (sources >= 0).all() and (kind[sources] == RELU).all() and not folded[number - clip]
+    return fields
+
+
+@lru_cache(maxsize=8)
+def _plain_kinds(neurons: int, layers: int) -> dict[str, np.ndarray]:
+    """The fields of `_kinds` if all neurons are ReLUs: the same for all networks of this size."""
+    first, no = np.arange(neurons, dtype=np.int32), np.zeros(layers, dtype=np.bool_)
     return {
-        "kind": kind, "window_first": first, "window_end": end, "is_plain": is_plain, "is_copy": is_copy,
-        "has_copies": has_copies, "is_rectified": is_rectified, "copied": copied,
+        "kind": np.zeros(neurons, dtype=np.uint8), "window_first": first, "window_end": first + np.int32(1),
+        "is_plain": ~no, "is_copy": no, "has_copies": no, "is_rectified": no,
+        "copied": np.full(neurons, -1, dtype=np.int32),
     }  # fmt: skip
 
 

@@ -12,6 +12,7 @@ rounded before, every row gets a random number of its own: nothing is known to b
 """
 
 from collections.abc import Sequence
+from functools import cache
 from math import prod
 from typing import NamedTuple
 
@@ -144,13 +145,13 @@ def pixel_prints(line_of: np.ndarray, lines: int, unclipped: np.ndarray, definit
 
 def fingerprint_fields(pixels: PixelPrints | None, products: Sequence[Sequence[Product]]) -> dict[str, np.ndarray]:
     """The fields of a program for fingerprints; empty without products. Layers are numbered after the clip's two."""
-    stages = []
-    if pixels is not None and products:
-        stages = [(AFTER_CLIP, 2, pixels.pixels)]
-        for number, steps in enumerate(products):
-            gates = [AFTER_LAYER if number and not place else AFTER_STEP for place in range(len(steps))]
-            stages += [(gate, number + 2, step) for gate, step in zip(gates, steps, strict=True)]
-    results = [pixels.lines if pixels is not None and products else np.zeros(0, dtype=np.uint64)]
+    if pixels is None or not products:
+        return _no_fields(len(products))
+    stages = [(AFTER_CLIP, 2, pixels.pixels)]
+    for number, steps in enumerate(products):
+        gates = [AFTER_LAYER if number and not place else AFTER_STEP for place in range(len(steps))]
+        stages += [(gate, number + 2, step) for gate, step in zip(gates, steps, strict=True)]
+    results = [pixels.lines]
     table, starts = [], np.zeros(2 + len(products), dtype=np.int64)
     first, size, fed, pointers, entries = 0, len(results[0]), 0, 0, 0
     columns = []
@@ -163,14 +164,22 @@ def fingerprint_fields(pixels: PixelPrints | None, products: Sequence[Sequence[P
         size, fed, pointers = size + len(product.start), fed + inputs, pointers + inputs + 1
         entries += len(product.rows)
     return {
-        "prints": _joined(results, np.uint64),
+        "prints": np.concatenate(results),
         "print_stages": np.array(table, dtype=np.int64).reshape(-1, 7),
-        "print_columns": _joined(columns, np.int64),
-        "print_rows": _joined([product.rows for _, _, product in stages], np.int32),
-        "print_values": _joined([product.values for _, _, product in stages], np.uint64),
+        "print_columns": np.concatenate(columns),
+        "print_rows": np.concatenate([product.rows for _, _, product in stages]),
+        "print_values": np.concatenate([product.values for _, _, product in stages]),
         "print_start": starts,
     }
 
 
-def _joined(parts: list[np.ndarray], kind: type) -> np.ndarray:
-    return np.concatenate(parts) if parts else np.zeros(0, dtype=kind)
+@cache
+def _no_fields(products: int) -> dict[str, np.ndarray]:
+    return {
+        "prints": np.zeros(0, dtype=np.uint64),
+        "print_stages": np.zeros((0, 7), dtype=np.int64),
+        "print_columns": np.zeros(0, dtype=np.int64),
+        "print_rows": np.zeros(0, dtype=np.int32),
+        "print_values": np.zeros(0, dtype=np.uint64),
+        "print_start": np.zeros(2 + products, dtype=np.int64),
+    }

@@ -1,8 +1,8 @@
 """Turns an image file or array into canonical pixels: float64 (C, H, W) in [0,1], 8-bit values v as v/255.
 
 Reads PNG and JPEG through Pillow, and NPY arrays, and for perturbations pictures with an alpha channel and arrays of
-any numbers. It never resizes an image or converts colour to grey: it refuses an
-image that does not fit the model, with advice.
+any numbers. It never resizes an image or converts colour to grey (`image_fit` does so on demand): it refuses an image
+that does not fit the model, with advice.
 """
 
 import warnings
@@ -156,13 +156,13 @@ def fit_image(
         taken = f"{kinds.get(channels, 'images')} with {channels}"
         advice = "give an array with that many channels"
         if channels in kinds:
-            other = "colour" if channels == 1 else "grey images"
-            advice = f"convert the image to {kinds[channels]}, or use a model for {other}"
+            flag, other = ("--grey", "colour") if channels == 1 else ("--rgb", "grey images")
+            advice = f"convert it with {flag}, or use a model for {other}"
         raise ImageError(f"{name}: is {found}, but the model expects {taken}; {advice}")
     if pixels.shape[1:] != (height, width):
         raise ImageError(
             f"{name}: is {pixels.shape[2]} wide and {pixels.shape[1]} high, but the model expects {width} × {height} "
-            "(width × height); resize or crop the image first"
+            "(width × height); --fit resize, crop or pad does it"
         )
     _check_range(pixels, name)
     return np.ascontiguousarray(pixels, dtype=np.float64)

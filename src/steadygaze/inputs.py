@@ -1,34 +1,38 @@
 """What a caller gives as model and image → a `Model`, and pixels (C, H, W) in [0,1] with their name."""
 
+import os
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from . import zoo
-from .errors import ImageError, ModelError, OptionError
+from .errors import ImageError, ModelError, OptionError, PerturbationError
 from .images import image_from_array, read_image
-from .network.model import Model, read_model
+from .network.layout import ReadOptions
+from .network.model import Model, model_from_file
 from .network.torch_module import read_module
 from .network.torch_objects import TorchModule, TorchTensor, is_module, is_tensor, not_a_model, tensor_image
+from .perturbation import Perturbation, parse_specs
 
 ModelLike = str | Path | Model | TorchModule
 ImageLike = str | Path | np.ndarray | TorchTensor
+PerturbationsLike = Sequence[Perturbation | str] | Perturbation | str
 
 
-def given_model(model: ModelLike, pixels: np.ndarray, **preprocessing: Any) -> Model:
+def given_model(model: ModelLike, pixels: np.ndarray, options: ReadOptions) -> Model:
     """The model of a file, a bundled name, a torch module or a `Model`, for an image (C, H, W); raises ModelError."""
     if isinstance(model, Model):
-        usual = {"mean": None, "std": None, "scale": 1.0, "output": None}
-        if preprocessing != usual:
+        if not options.is_usual:
             raise OptionError("mean, std, scale and output apply to model files only; give them to read_model")
         return model
     if is_module(model):
-        return read_module(model, pixels, **preprocessing)
+        return read_module(model, pixels, options=options)
     if not isinstance(model, str | Path):
         raise ModelError(not_a_model(model))
     path = Path(model) if _is_file_name(str(model)) else zoo.model_path(str(model))
-    return _read_fitting(path, pixels.shape, **preprocessing)
+    return read_fitting(path, pixels.shape, options)
 
 
 def given_image(image: ImageLike) -> tuple[np.ndarray, str, tuple[str, ...]]:
@@ -37,26 +41,63 @@ def given_image(image: ImageLike) -> tuple[np.ndarray, str, tuple[str, ...]]:
         name = str(image)
         file = read_image(zoo.image_path(name) if zoo.is_reference(name) else name)
         return file.pixels, name if zoo.is_reference(name) else Path(name).name, file.notes
-    values = tensor_image(image) if is_tensor(image) else np.asarray(image)
-    if values.dtype == object:
-        raise ImageError(
-            f"image: is a {type(image).__name__}; give a PNG, JPEG or NPY file, a bundled image such as mnist:69990, "
-            "or an array or torch tensor (C, H, W)"
-        )
+    values = tensor_image(image) if is_tensor(image) else _array(image)
+    if values is None or values.dtype.kind in "OSU":
+        raise ImageError(not_an_image(image))
     file = image_from_array(values, "image")
     return file.pixels, "image", file.notes
 
 
-def _read_fitting(path: Path, image_shape: tuple[int, ...], **preprocessing: Any) -> Model:
+def given_perturbations(given: PerturbationsLike) -> list[Perturbation]:
+    """The perturbations of objects and specs; PerturbationError for anything else."""
+    items: list[Any] = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+    for item in items:
+        if not isinstance(item, Perturbation | str):
+            raise PerturbationError(
+                f"perturbation: received {type(item).__name__}; expected a spec such as 'brightness:0..0.3', an object "
+                "such as Brightness(range=(0, 0.3)), or a list of them"
+            )
+    return parse_specs(items)
+
+
+def read_fitting(path: Path, image_shape: tuple[int, ...], options: ReadOptions) -> Model:
     """Read a model for images of a shape; if the shape does not fit, `fit_image` raises a better error later."""
     try:
-        return read_model(path, image_shape=image_shape, **preprocessing)
+        return model_from_file(path, image_shape, options)
     except (ModelError, OptionError) as error:
         try:
-            return read_model(path, **preprocessing)
+            return model_from_file(path, None, options)
         except (ModelError, OptionError):
             raise error from None
 
 
+def _array(image: object) -> np.ndarray | None:
+    """The numbers of an object; None if numpy cannot read it."""
+    try:
+        return np.asarray(image)
+    except Exception:  # objects of other libraries raise what they like
+        return None
+
+
+def not_an_image(thing: object) -> str:
+    """One line about an object that is no image: what it is, what is expected, and what to do with it.
+
+    >>> not_an_image({"pixels": 1})[:26]
+    'image: received dict; expe'
+    """
+    kind = type(thing)
+    whole = f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
+    advice = "Convert it with numpy.asarray"
+    if isinstance(thing, Model) or is_module(thing):
+        advice = "The model comes first, then the image"
+    elif isinstance(thing, list | tuple):
+        advice = "All its rows must have the same length, and hold numbers alone"
+    return (
+        f"image: received {whole}; expected a PNG, JPEG or NPY file, a bundled image such as mnist:69990, or an array "
+        f"or torch tensor (C, H, W) of uint8 in 0..255 or float in 0..1. {advice}"
+    )
+
+
 def _is_file_name(text: str) -> bool:
-    return text.endswith(".onnx") or "/" in text or Path(text).exists()
+    # os.path.exists answers also for texts that cannot be names of files.
+    return text.endswith(".onnx") or "/" in text or os.path.exists(text)  # noqa: PTH110

@@ -3,6 +3,7 @@
 from enum import Enum, IntEnum, StrEnum
 
 from .errors import OptionError
+from .suggestions import did_you_mean
 
 
 class Property(Enum):
@@ -18,7 +19,10 @@ class Property(Enum):
         try:
             return cls(text)
         except ValueError:
-            raise OptionError(f"property {text!r} is not known; expected cr, ar or both") from None
+            guess = did_you_mean(str(text), [one.value for one in cls])
+            raise OptionError(
+                f"property {text!r} is not known; expected cr, ar or both{'.' if guess else ''}{guess}"
+            ) from None
 
     @property
     def asks_label(self) -> bool:
@@ -95,11 +99,13 @@ SHARES = ("CR", "MR", "AR", "IR", "CR&AR", "CR&IR", "MR&AR", "MR&IR")
 """The shares of the domain in an answer, apart from `undecided`."""
 
 
-class Verdict(Enum):
-    """The proved answer for a property over the whole domain.
+class Verdict(StrEnum):
+    """The proved answer for a property over the whole domain. It prints as its word, and equals it.
 
     >>> Verdict.ROBUST.exit_code, Verdict.NOT_ROBUST.exit_code, Verdict.UNDECIDED.exit_code
     (0, 10, 3)
+    >>> str(Verdict.NOT_ROBUST), Verdict.ROBUST == "robust"
+    ('not robust', True)
     """
 
     ROBUST = "robust"
@@ -156,8 +162,8 @@ class Stop(str):
         return next((kind for kind in StopKind if self.startswith(kind.value)), StopKind.INTERRUPTED)
 
 
-class Status(Enum):
-    """How a run ended, in the paper's words; covers visited regions only.
+class Status(StrEnum):
+    """How a run ended, in the paper's words; covers visited regions only. It prints as its word, and equals it.
 
     MISCLASSIFIED is for campaigns with expected labels: the problem was not solved.
     """

@@ -24,19 +24,19 @@ from .attention.methods import GRADIENT, Method, attended
 from .attention.options import AttentionOptions
 from .compound import Compound
 from .errors import ImageError, ModelError, OptionError
+from .image_fit import UNFITTED, ImageFit
 from .images import fit_image
-from .inputs import ImageLike, ModelLike, given_image, given_model
+from .inputs import ImageLike, ModelLike, PerturbationsLike, given_image, given_model, given_perturbations
 from .labels import Property
 from .network.doubts import count_kinks
 from .network.graph import Graph, lazy_chain
+from .network.layout import ReadOptions
 from .network.model import Agreement, Model, check_agreement
 from .network.replay import coarse_notes
-from .perturbation import Perturbation, Perturbed, compose, parse_specs, without_names
+from .perturbation import Perturbed, compose, parse_specs, without_names
 from .question_facts import DomainFacts, ImageFacts, ModelFacts, QuestionFacts
 from .threshold import Threshold
 from .unperturbed import Unperturbed
-
-PerturbationsLike = Sequence[Perturbation | str] | Perturbation | str
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +52,10 @@ class Question:
     image_name: str
     model_name: str
     image_notes: tuple[str, ...] = ()
+    fit: ImageFit = UNFITTED
+
+    def __repr__(self) -> str:
+        return f"Question({self.model_name} on {self.image_name}: {', '.join(self.specs)}; {self.property.value})"
 
     @cached_property
     def specs(self) -> tuple[str, ...]:
@@ -97,16 +101,21 @@ class Question:
             | remarks,
             "class_names": list(self.names),
             "image_notes": list(self.image_notes),
+            **({} if self.fit == UNFITTED else {"fit": self.fit.text, "colours": self.fit.colours}),
             "delta": threshold.stored(),
         }
 
-    def words(self, threshold: Threshold, image: str, model: str = "model.onnx") -> list[str]:
+    def words(
+        self, threshold: Threshold, image: str, model: str = "model.onnx", called: str | None = None
+    ) -> list[str]:
         """The words of the command that asks this question, without the method.
 
-        `image` is a name or a file; `model` is the file of a model that has none of its own.
+        `image` is a name or a file; `model` is the file of a model that has none of its own; `called` is said instead
+        of any of its names.
         """
         stored, attention, measure = self.stored(threshold)["model"], self.attention, self.attention.measure
-        words = ["steadygaze", "verify", stored["bundled"] or stored["path"] or model, "--image", image]
+        words = ["steadygaze", "verify", called or stored["bundled"] or stored["path"] or model, "--image", image]
+        words += self.fit.words
         for spec in self.specs:
             words += ["--perturb", spec]
         words += ["--property", self.property.value]
@@ -158,6 +167,7 @@ class Question:
             image_name=str(content["image"]["name"]),
             model_name=str(content["model"]["name"]),
             image_notes=(*(str(note) for note in stored["image_notes"]), *notes),
+            fit=ImageFit.of(stored.get("fit"), **dict.fromkeys(filter(None, [stored.get("colours")]), True)),
         )
 
     def differences(self, content: Mapping[str, Any], pixels: np.ndarray) -> list[str]:
@@ -345,15 +355,20 @@ def make_question(
     scale: float = 1.0,
     output: str | None = None,
     names: Sequence[str] | None = None,
+    fit: str | None = None,
+    grey: object = False,
+    rgb: object = False,
 ) -> Question:
     """Read and check all parts of a question; see `steadygaze.verify` for the arguments."""
-    chosen = [perturbations] if isinstance(perturbations, Perturbation | str) else list(perturbations)
-    parsed = parse_specs(chosen)
+    parsed = given_perturbations(perturbations)
     wanted, steps, explained = Property.parse(property), Filter.parse(filter), Method.parse(explain)
     thresholds = {"delta": delta, "tau": tau, "gamma": gamma, "top": top}
     asked = asked_attention(attention=attention, thresholds=thresholds, dist=dist, mask=mask, classes=classes)
+    fitting = ImageFit.of(fit, grey=grey, rgb=rgb)
     pixels, image_name, notes = given_image(image)
-    model = given_model(model, pixels, mean=mean, std=std, scale=scale, output=output)
+    pixels, recoloured = fitting.prepare(pixels, image_name)
+    model = given_model(model, pixels, ReadOptions(mean, std, scale, output))
+    pixels, resized = fitting.finish(pixels, model.input_shape)
     pixels = fit_image(pixels, model.input_shape, image_name)
     perturbed = compose(parsed, pixels)
     chosen_classes = _classes(asked.classes, model)
@@ -370,7 +385,8 @@ def make_question(
         names=_class_names(names, model.classes),
         image_name=image_name,
         model_name=model.name,
-        image_notes=notes,
+        image_notes=(*notes, *recoloured, *resized),
+        fit=fitting,
     )
     if asked.classes == "predicted":
         question = replace(question, attention=replace(options, classes=(question.label,)))

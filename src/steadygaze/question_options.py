@@ -10,7 +10,11 @@ from .attention.masks import EXAMPLE
 from .attention.measures import Measure
 from .attention.methods import Method
 from .errors import OptionError
+from .image_fit import ImageFit
 from .labels import Property
+
+YES = "yes"
+"""The text of a flag that is set."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +26,7 @@ class QuestionOption:
     paper: str
     expected: str = "a text, or a list of texts"
     is_number: bool = False
+    is_flag: bool = False
     is_in_key: bool = False
     """Whether the key of a problem always holds the value, even if it equals the paper's."""
 
@@ -40,6 +45,13 @@ def _threshold(attention: str, meaning: str, paper: str = "") -> QuestionOption:
         return found.threshold_text(threshold) or ""
 
     return QuestionOption(parse, meaning, paper, expected, is_number=True, is_in_key=attention == "distance")
+
+
+def _flag(meaning: str) -> QuestionOption:
+    def parse(value: Any) -> str:
+        return YES if value in (True, YES) else ""
+
+    return QuestionOption(parse, meaning, "", "true or false", is_flag=True)
 
 
 def _class_words(text: Any) -> str:
@@ -78,6 +90,11 @@ OPTIONS = {
     "classes": QuestionOption(
         _class_words, "the classes whose maps are compared: `all`, `predicted`, or their numbers", ""
     ),
+    "fit": QuestionOption(
+        lambda text: ImageFit.of(text).text, "how images of another size are fitted: `resize`, `crop` or `pad`", ""
+    ),
+    "grey": _flag("`yes`: colours become grey"),
+    "rgb": _flag("`yes`: grey images get three equal channels"),
 }  # fmt: skip
 """The options of a question, which campaigns read, store and list beside model, image and perturbations.
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from enum import Enum
+from enum import StrEnum
 from fractions import Fraction
 
 from .errors import OptionError
@@ -27,7 +27,7 @@ Areas = Mapping[str, Sequence[float]]
 """Proved bounds (low, high) of the shares of the domain."""
 
 
-class Outcome(Enum):
+class Outcome(StrEnum):
     """Whether what is proved meets a requirement."""
 
     MET = "met"

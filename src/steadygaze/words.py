@@ -92,6 +92,19 @@ def rounded(value: float, digits: int = 5) -> str:
     return "infinite" if math.isinf(value) else _digits(_decimal(value), digits, ROUND_HALF_EVEN)
 
 
+ON_BORDER = 1e-6
+"""A margin of less than this is that of a point on the decision boundary."""
+
+
+def margin_text(value: float) -> str:
+    """A margin for readers: digits of rounding errors say nothing.
+
+    >>> margin_text(-1.0878e-8), margin_text(0.25), margin_text(-2.5e-5)
+    ('0, on the decision boundary', '0.25', '−0.000025')
+    """
+    return "0, on the decision boundary" if abs(value) < ON_BORDER else rounded(value)
+
+
 def number_text(value: float) -> str:
     """A number with five significant digits in ASCII, for the terminal: users can paste it into a command.
 

@@ -3,6 +3,7 @@
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from steadygaze import zoo
@@ -106,6 +107,20 @@ def test_a_model_that_is_not_supported_fails_its_own_problems(folder: Path):
     task = next(task for task in plan.tasks if task.model == "nets/broken.onnx")
     answer = solve(plan.question(task))
     assert answer["status"] == "Failed" and answer["reason"].startswith("broken.onnx: not an ONNX model")
+
+
+def test_the_content_of_files_behind_perturbations_and_masks_counts(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(folder)
+    text = PLAN.replace('"brightness:0..0.02"', "'direction:file=\"D.npy\":-1..1'")
+    text += 'attention = "object"\nmask = "mask.png"\n'
+    digests = []
+    for direction, mask in ((0.1, 69990), (0.2, 69990), (0.2, 69991), (0.1, 69990)):
+        np.save(folder / "D.npy", np.full((1, 28, 28), direction))
+        shutil.copy(zoo.image_path(f"mnist:{mask}"), folder / "mask.png")
+        plan = plan_from(folder, text)
+        digests.append(plan.digest(plan.tasks[0]))
+    assert len(set(digests)) == 3 and digests[0] == digests[3]
+    assert Plan.from_data(plan.as_data()).digest(plan.tasks[0]) == digests[0]
 
 
 BAD = [

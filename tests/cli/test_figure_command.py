@@ -40,6 +40,12 @@ def test_a_figure_is_written_beside_the_result_and_said(run: Runner, stored: Pat
     assert run(*SMALL, "--out", "map", "--force").code == 0
 
 
+def test_the_exit_code_of_the_verdict_is_given_on_request(run: Runner, stored: Path) -> None:
+    assert run("figure", "tiling", "map", "--out", "a.png").code == 0
+    assert run("figure", "tiling", "map", "--out", "b.png", "--exit-code").code == 10
+    assert run("figure", "tiling", "map", "--out", "c.png", "--exit-code", "--delta", "25%").code == 0
+
+
 def test_formats_by_option_and_by_name(run: Runner, stored: Path) -> None:
     result = run("figure", "tiling", "gbs", "--out", "a.pdf", "--json")
     assert result.json == {"kind": "tiling", "pictures": ["a.pdf"]}

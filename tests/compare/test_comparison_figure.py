@@ -97,3 +97,12 @@ def test_hostile_and_long_names_stay_inside(tmp_path):
     renderer = drawn.canvas.get_renderer()
     for artist in drawn.findobj(Text):
         assert artist.get_window_extent(renderer).x1 <= drawn.bbox.x1 + 1 or not artist.get_text()
+
+
+def test_no_colour_of_a_difference_map_has_a_meaning_in_the_bars():
+    from steadygaze.compare.comparison_figure import COLOURS
+    from steadygaze.report.drawing import colours
+
+    bars = {*colours.JOINT.values(), colours.KEPT, colours.CHANGED, colours.MIXED}
+    own = [colour for name, colour in COLOURS.items() if name != "undecided"]
+    assert not bars & set(own) and len(set(own)) == 4 and COLOURS["undecided"] == colours.UNKNOWN

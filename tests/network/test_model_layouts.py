@@ -6,6 +6,7 @@ from onnx import helper
 
 from steadygaze.errors import ModelError, OptionError
 from steadygaze.network.model import check_agreement, read_model
+from steadygaze.question import make_question
 
 
 def linear(pixels, classes=3):
@@ -109,6 +110,17 @@ def test_preprocessing_that_makes_no_sense(save, options):
     with pytest.raises(OptionError, match=next(iter(options))) as caught:
         read_model(path, **options)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "options", [{"mean": np.full(3, 0.5)}, {"std": [0.5] * 3}, {"scale": 255.0}, {"output": "logits"}], ids=list
+)
+def test_a_model_that_was_read_takes_no_options_any_more(save, options):
+    model = read_model(save(*linear(48), [1, 3, 4, 4]))
+    image = np.random.default_rng(2).random((3, 4, 4))
+    make_question(model, image, ["brightness:0..0.1"], mean=None, scale=1.0)
+    with pytest.raises(OptionError, match="mean, std, scale and output apply to model files only"):
+        make_question(model, image, ["brightness:0..0.1"], **options)
 
 
 def test_names_and_hash(save):

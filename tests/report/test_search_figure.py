@@ -130,3 +130,17 @@ def test_four_parameters_have_no_picture(tmp_path: Path):
     specs = ["translate:dx=2:0..0.1", "brightness:0..0.01", "patch:x=1,y=1,w=2,h=2:0..0.1", "darkness:0..0.01"]
     assert draw_result(search("bfs", specs, budget=budget), tmp_path / "search") == []
     assert not list(tmp_path.iterdir())
+
+
+def test_a_small_visited_part_is_enlarged():
+    # The line ends close to zero, so all visited regions lie in a corner.
+    found = steadygaze.search(
+        "M-FNN-100", "mnist:69990", ["brightness:0..1", "patch:x=12,y=12,w=4,h=4"], method="gbs", property="ar",
+        delta=0.05, line=[0.02, 0.02], budget=steadygaze.Budget(steadygaze.Limits(max_regions=3)),
+    )  # fmt: skip
+    panels = [axes for axes in found.plot().axes if axes.child_axes]
+    assert panels and found.coverage < 0.05
+    inset = panels[0].child_axes[0]
+    (left, right), (low, high) = inset.get_xlim(), inset.get_ylim()
+    assert 0.0 <= left < right < 0.5 and 0.0 <= low < high < 0.5
+    assert "enlarged" in inset.get_title()

@@ -124,7 +124,7 @@ def running_browser(folder: Path) -> Iterator[Browser]:
     playwright = pytest.importorskip("playwright.sync_api")
     program = shutil.which("chromium")
     if program is None:
-        pytest.skip("Chromium is not installed")
+        pytest.skip("Chromium is not installed (Debian and Ubuntu: apt-get install chromium)")
     with playwright.sync_playwright() as driver:
         chromium = driver.chromium.launch(executable_path=program, args=FLAGS)
         yield Browser(chromium, folder)

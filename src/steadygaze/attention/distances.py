@@ -5,6 +5,7 @@ from enum import Enum
 import numpy as np
 
 from ..errors import OptionError
+from ..suggestions import did_you_mean
 from ..tolerances import LEAST_ROOT
 
 
@@ -24,7 +25,9 @@ class Distance(Enum):
         try:
             return cls[text.upper()]
         except KeyError:
-            raise OptionError(f"distance {text!r} is not known; expected l1 or l2") from None
+            raise OptionError(
+                f"distance {text!r} is not known; expected l1 or l2.{did_you_mean(text, ('l1', 'l2'))}"
+            ) from None
 
     def size(self, difference: np.ndarray) -> float:
         """The norm of one difference (C, H, W)."""

@@ -76,6 +76,9 @@ def write_overview(
     except OSError as error:
         raise StoreError(f"{folder}: cannot be written ({error.strerror}); choose another --out") from None
     pages: dict[str, str] = {}
+    for key, row in store.rows().items():
+        if "not_kept" in row["answer"]:
+            written.notes.append(f"{key}: its result was not kept: {row['answer']['not_kept']}")
     for task in store.plan.tasks:
         name = f"{task.key}_{store.plan.digest(task)[:8]}.html"
         page = folder / PAGES / name

@@ -25,8 +25,10 @@ from ..engines import ENGINES
 from ..engines.contract import UNTIL, W_DELTA
 from ..errors import ModelError, OptionError, SteadygazeError
 from ..images import read_image
-from ..network.model import read_model
-from ..perturbation import compose, parse_specs
+from ..inputs import read_fitting
+from ..network.layout import ReadOptions
+from ..network.model import model_from_file
+from ..perturbation import compose, file_digests, parse_specs
 from ..question_options import OPTIONS, THRESHOLDS, QuestionOption, fitted_options
 from .plan_inputs import IMAGE_ENDINGS, ExpectedLabels, find_files, find_models
 from .set_requirement import SetRequirement
@@ -63,7 +65,7 @@ KEEP = ("all", "violations", "none")
 
 def _choices(option: QuestionOption) -> Any:
     """The type of an option of the question: a value, or a list of values."""
-    value = int | float | str if option.is_number else str
+    value = int | float | str if option.is_number else bool | str if option.is_flag else str
     several = Annotated[list[value], Meta(min_length=1)]  # type: ignore[valid-type]
     return Annotated[value | several, Meta(description=option.expected)]
 
@@ -175,6 +177,7 @@ class _Reader:
         except msgspec.ValidationError as error:
             self._refuse(_explain(str(error), content))
         self.fitting: set[tuple[str, str]] = set()
+        self.files: dict[str, str] = {}
 
     def plan(self) -> Plan:
         combinations = dict(self._combinations())
@@ -192,7 +195,11 @@ class _Reader:
             if len(tasks) > MOST_TASKS:
                 self._refuse(f"more than {MOST_TASKS:,} problems; split the plan")
         name, planned = self.file.campaign.name or self.path.stem, tuple(tasks.values())
-        return Plan(name, models, images, combinations, planned, tuple(self._require(planned)), self.file.campaign.keep)
+        for mask in {task.options["mask"] for task in planned}:
+            if Path(mask).is_file():
+                self.files[mask] = digest_of(Path(mask))
+        require, keep = tuple(self._require(planned)), self.file.campaign.keep
+        return Plan(name, models, images, combinations, planned, require, keep, self.files)
 
     def _require(self, tasks: Sequence[Task]) -> Iterator[PlannedRequirement]:
         """The requirements of single runs, and those of all problems."""
@@ -219,8 +226,10 @@ class _Reader:
                 specs = _listed(msgspec.convert(value, Texts))
             except msgspec.ValidationError:
                 self._refuse(f"combinations.{name} is {value!r}; expected a text, or a list of texts")
-            for spec in specs:
-                self._checked(f"combinations.{name}", parse_specs, [spec])
+            found = [self._checked(f"combinations.{name}", parse_specs, [spec]) for spec in specs]
+            digests = [digest for families in found for family in families for digest in file_digests(family.spec)]
+            if digests:
+                self.files[name] = " ".join(digests)
             yield name, tuple(specs)
 
     def _images(self) -> Iterator[tuple[str, PlannedImage]]:
@@ -279,8 +288,10 @@ class _Reader:
     def _look_at(self, place: str, path: Path, image: PlannedImage, **options: Any) -> tuple[int, str, int | None]:
         """Neurons, digest and classes of a model file; 0 and None if it is not supported: its problems will fail."""
         digest = self._checked(place, _digest_or_error, path)
+        # Images that a run fits need not have the size of the model's input.
+        reader = read_fitting if any(run.fit for run in self.file.runs) else model_from_file
         try:
-            read = self._checked(place, read_model, path, image_shape=_pixels(image).shape, **options)
+            read = self._checked(place, reader, path, _pixels(image).shape, ReadOptions(**options))
         except ModelError:
             return 0, digest, None
         return read.graph.neurons, digest, read.classes
@@ -311,7 +322,7 @@ class _Reader:
             options = self._options(place, number, run)
             for model in chosen:
                 own = [image for image in images.values() if image.group == models[model].group]
-                for image, name in product(own, named):
+                for image, name in [] if run.fit else product(own, named):
                     self._check_fit(image, name, combinations[name])
                 for image, name, option in product(own, named, options):
                     yield _task(model, image.name, name, option)

@@ -67,7 +67,7 @@ def solve(question: Mapping[str, Any]) -> dict[str, Any]:
         problem = make_problem(question)
         expected = question["image"].get("expected")
         wanted = None if expected is None else find_label(expected, problem.names, "expect")
-        if wanted not in (None, problem.label):
+        if wanted is not None and wanted != problem.label:
             return _misclassified(problem, wanted)
         result = run_task(problem, task, budget)
         found = describe(result, task["until"], budget) | {"expected": wanted}
@@ -94,9 +94,9 @@ def make_problem(question: Mapping[str, Any]) -> Question:
     return problem if names is None else replace(problem, names=tuple(names))
 
 
-def _misclassified(problem: Question, wanted: int | None) -> dict[str, Any]:
+def _misclassified(problem: Question, wanted: int) -> dict[str, Any]:
     """The answer for an image whose label is not the expected one: nothing was verified."""
-    found, missed = (class_text(problem.names[label], label) for label in (problem.label, wanted or 0))
+    found, missed = (class_text(problem.names[label], label) for label in (problem.label, wanted))
     facts = {"status": Status.MISCLASSIFIED.value, "verdict": "misclassified", "label": problem.label}
     return EMPTY_ANSWER | facts | {"expected": wanted, "reason": f"predicts {found}, expected {missed}"}
 

@@ -129,7 +129,8 @@ class Task(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
 class Plan(Struct, frozen=True, forbid_unknown_fields=True):
     """A campaign as it will be run; tables list `tasks` in this order.
 
-    keep: which results stay on disk, `all`, `violations` or `none`.
+    keep: which results stay on disk, `all`, `violations` or `none`. files: digests of the files behind perturbations,
+    by the names of combinations, and of masks, by their texts.
     """
 
     name: str
@@ -139,6 +140,7 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True):
     tasks: tuple[Task, ...]
     require: tuple[PlannedRequirement, ...] = ()
     keep: str = "none"
+    files: dict[str, str] = {}
 
     @property
     def has_expected(self) -> bool:
@@ -169,6 +171,7 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True):
         for kind in ("model", "image"):
             given = {key: value for key, value in question[kind].items() if key not in ("name", "group", "location")}
             asked |= {kind: {key: value for key, value in given.items() if value is not None and key != "neurons"}}
+        asked |= {name: self.files[name] for name in (task.combination, task.options["mask"]) if name in self.files}
         return sha256(json.dumps([asked, question["perturbations"]], sort_keys=True).encode()).hexdigest()[:32]
 
     def as_data(self) -> dict[str, Any]:

@@ -5,7 +5,6 @@ Readers raise OptionError, so every error has the same form and quotes the text 
 
 import math
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -17,6 +16,7 @@ from ..errors import OptionError
 from ..labels import Property
 from ..report import FORMATS
 from ..requirement import Requirement
+from ..suggestions import did_you_mean
 
 QUESTION, METHOD, CLASSIFIER, LIMITS, OUTPUT = "Question", "Method", "Classifier", "Limits", "Output"
 
@@ -89,9 +89,8 @@ def one_of(*words: str) -> Reader:
     def read(name: str, text: str) -> str:
         if text in words:
             return text
-        near = get_close_matches(text.lower(), words, n=1)
-        guess = f". Did you mean {near[0]}?" if near else ""
-        raise OptionError(f"{name} is {text!r}; expected {', '.join(words)}{guess}")
+        guess = did_you_mean(text, words)
+        raise OptionError(f"{name} is {text!r}; expected {', '.join(words)}{'.' if guess else ''}{guess}")
 
     return read
 
@@ -124,7 +123,11 @@ def pictures(name: str, text: str) -> tuple[str, ...]:
         return ()
     for word in words:
         if word not in FORMATS:
-            raise OptionError(f"{name} is {text!r}; expected {', '.join(FORMATS)}, several joined by commas, or none")
+            guess = did_you_mean(word, (*FORMATS, "none"))
+            raise OptionError(
+                f"{name} is {text!r}; expected {', '.join(FORMATS)}, several joined by commas, or none"
+                f"{'.' if guess else ''}{guess}"
+            )
     return tuple(dict.fromkeys(words))
 
 
@@ -281,6 +284,14 @@ ScaleOption = Annotated[float | None, option(
 OutputOption = Annotated[str | None, option(
     "--output NAME", "The output with the logits; needed if the model has several.", CLASSIFIER,
 )]  # fmt: skip
+FitOption = Annotated[str | None, option(
+    "--fit resize|crop|pad",
+    "Fit an image of another size to the model's input, by Pillow: stretch it (resize), scale it to cover the input "
+    "and cut its centre out (crop), or scale it to lie within and pad it with black (pad). A size may follow, as in "
+    "resize:28x28.", CLASSIFIER, default="such an image is refused",
+)]  # fmt: skip
+GreyOption = Annotated[bool, option("--grey", "Turn a colour image into grey, by Pillow.", CLASSIFIER)]
+RgbOption = Annotated[bool, option("--rgb", "Give a grey image three equal channels.", CLASSIFIER)]
 ClassNamesOption = Annotated[
     Path | None, option("--class-names FILE", "A text file in UTF-8 with one class name on each line.", CLASSIFIER)
 ]

@@ -17,7 +17,9 @@ from .boundary_command import boundary
 from .bundled_commands import demo, models
 from .campaign_commands import campaign
 from .compare_command import compare
+from .completion_command import completion
 from .plain_values import read_plainly
+from .readable_help import with_readable_help
 from .stored_commands import export, figure, report, show
 from .verify_command import verify
 
@@ -35,7 +37,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
-for command in (demo, models, verify, show, boundary, figure, compare, export, report):
+for command in (demo, models, verify, show, boundary, figure, compare, export, report, completion):
     app.command()(command)
 app.add_typer(campaign, name="campaign")
 
@@ -76,7 +78,9 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
         with warnings.catch_warnings():
             if not is_debug and not sys.warnoptions:
                 warnings.simplefilter("ignore")  # warnings of libraries: users cannot act on them
-            code = read_plainly(get_command(app)).main(given, prog_name="steadygaze", standalone_mode=False)
+            code = with_readable_help(read_plainly(get_command(app))).main(
+                given, prog_name="steadygaze", standalone_mode=False
+            )
         if sys.stdout is not None:
             sys.stdout.flush()
     except (Exception, KeyboardInterrupt, SystemExit) as error:

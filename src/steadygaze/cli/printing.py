@@ -8,6 +8,7 @@ from typing import Any
 
 from rich import box
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -21,6 +22,7 @@ from ..results.summary import Summary
 from ..tolerances import MAX_MAP_PARAMETERS
 from ..words import percent_up, share_text
 from .answer_text import domain_facts, question_text, search_facts, verdict_text
+from .readable_help import NARROW
 
 STYLES = {
     Verdict.ROBUST.exit_code: "bold green",
@@ -73,12 +75,18 @@ def print_outcome(console: Console, text: str, outcome: Outcome, more: str = "")
 
 
 def print_facts(console: Console, facts: Iterable[tuple[str, str]]) -> None:
-    """Print names and texts in two columns; failures and an early end stand out."""
+    """Print names and texts in two columns, or below each other if there is no room; an early end stands out."""
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim", no_wrap=True)
     for name, text in facts:
-        table.add_row(name, Text(text, style="yellow" if name in ("failures", "stopped") else ""))
-    console.print(table)
+        told = Text(text, style="yellow" if name in ("failures", "stopped") else "")
+        if console.width >= NARROW:
+            table.add_row(name, told)
+        else:
+            console.print(Text(name, style="dim"))
+            console.print(Padding(told, (0, 0, 0, 2)))
+    if table.row_count:
+        console.print(table)
 
 
 def print_places(console: Console, name: str, paths: Iterable[Path]) -> None:
@@ -115,7 +123,8 @@ def numbers_table(*titles: str) -> Table:
     """A table of numbers under titles, each row named in its first column."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1))
     for place, title in enumerate(titles):
-        table.add_column(Text(title), no_wrap=place == 0, justify="right" if place else "left")
+        is_whole = place == 0 and Console().width >= NARROW
+        table.add_column(Text(title), no_wrap=is_whole, justify="right" if place else "left")
     return table
 
 

@@ -8,6 +8,7 @@ import typer
 
 from ..errors import OptionError
 from ..report import FORMATS
+from ..suggestions import did_you_mean
 from . import command_options as o
 from .quick_drawing import import_matplotlib
 from .verify_command import exit_code as answer_code
@@ -15,6 +16,8 @@ from .verify_command import picture_name
 
 PAGE = "report.html"
 """Name of the report inside a result's directory."""
+
+WEIGHTS_INSIDE = "the report contains all weights of the network; --no-weights leaves them out"
 
 FIGURE = "Figure"
 """Heading of the options for figures only."""
@@ -74,10 +77,18 @@ def report(
     tau: o.OtherTauOption = None,
     gamma: o.OtherGammaOption = None,
     top: o.OtherTopOption = None,
+    no_weights: Annotated[bool, o.option(
+        "--no-weights",
+        "Leave the weights of the network out. The page then shows images and maps of stored thetas, as it does for "
+        "networks that are too large, instead of computing those of any theta.",
+    )] = False,
+    redact: Annotated[bool, o.option(
+        "--redact", "Leave out the names of files, directories and users, and facts about the machine and the run.",
+    )] = False,
     force: o.ForceOption = False,
     exit_code: o.ExitCodeOption = False,
     debug: o.DebugOption = False,
-) -> int:
+) -> int:  # fmt: skip
     """Write a stored result as one self-contained HTML file.
 
     It has the verdict in sentences, shares with bounds, nearest violations with images and maps, the map (also
@@ -91,15 +102,17 @@ def report(
     from rich.console import Console  # noqa: PLC0415 (slow to import)
 
     import_matplotlib()
-    from ..report.page.html import check_target, headline, write_report  # noqa: PLC0415 (slow to import)
-    from .printing import load_at, print_places, print_verdict  # noqa: PLC0415 (slow to import)
+    from ..report.page.html import check_target, headline, holds_weights, write_report  # noqa: PLC0415 (slow to import)
+    from .printing import load_at, print_notes, print_places, print_verdict  # noqa: PLC0415 (slow to import)
 
     check_target(target, force=force)
     result = load_at(directory, {"delta": delta, "tau": tau, "gamma": gamma, "top": top})
-    page = write_report(result, target, force=force, directory=directory)
+    page = write_report(result, target, force=force, directory=directory, weights=not no_weights, redact=redact)
     console = Console(highlight=False)
     print_verdict(console, result.verdict, " ".join(headline(result)))
     print_places(console, "report", [page])
+    if not no_weights and holds_weights(result):
+        print_notes([WEIGHTS_INSIDE])
     return result.verdict.exit_code if exit_code else 0
 
 
@@ -236,5 +249,6 @@ def parse_formats(given: list[str] | None, out: Path | None) -> tuple[str, ...]:
     words = [word.strip().lower() for text in given for word in text.split(",")]
     for word in words:
         if word not in FORMATS:
-            raise OptionError(f"unknown --format {word!r}; expected {', '.join(FORMATS)}, or several: png,pdf")
+            guess = did_you_mean(word, FORMATS)
+            raise OptionError(f"unknown --format {word!r}; expected {', '.join(FORMATS)}, or several: png,pdf.{guess}")
     return tuple(words)

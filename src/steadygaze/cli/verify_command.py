@@ -47,6 +47,9 @@ def verify(
     std: o.StdOption = None,
     scale: o.ScaleOption = None,
     output: o.OutputOption = None,
+    fit: o.FitOption = None,
+    grey: o.GreyOption = False,
+    rgb: o.RgbOption = False,
     class_names: o.ClassNamesOption = None,
     expect: o.ExpectOption = None,
     timeout: o.TimeoutOption = None,
@@ -84,7 +87,7 @@ def verify(
                 model, image, perturb,
                 property=property, attention=attention, delta=delta, tau=tau, gamma=gamma, top=top, mask=mask,
                 explain=explain, filter=filter, dist=dist, classes=classes,
-                mean=mean, std=std, scale=scale or 1.0, output=output,
+                mean=mean, std=std, scale=scale or 1.0, output=output, fit=fit, grey=grey, rgb=rgb,
                 names=None if class_names is None else read_class_names(class_names),
             )  # fmt: skip
             if class_names is None:

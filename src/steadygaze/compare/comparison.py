@@ -17,6 +17,7 @@ from ..errors import OptionError
 from ..labels import Label, Property
 from ..perturbation import without_names
 from ..question import Question
+from ..results.display import one_line
 from ..results.result import Result
 from ..results.summary import NearestFacts, kinks_text
 from .overlay import Bounds, combine, lay_over
@@ -55,6 +56,10 @@ class Comparison:
     names: tuple[str, ...]
     differs: tuple[str, ...]
     notes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        differs = ", ".join(self.differs) or "nothing"
+        return "\n".join([f"Comparison: {differs} differs", *(f"  {one_line(name)}" for name in self.names)])
 
     @property
     def areas(self) -> tuple[dict[str, Bounds], ...]:

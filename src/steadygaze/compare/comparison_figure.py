@@ -19,7 +19,7 @@ from matplotlib.image import AxesImage
 from ..errors import StoreError
 from ..labels import Kept, Property
 from ..report import FORMATS
-from ..report.drawing.colours import CHANGED, FAINT_INK, JOINT, KEPT, MIXED, UNKNOWN, Row
+from ..report.drawing.colours import CHANGED, FAINT_INK, JOINT, KEPT, UNKNOWN, Row
 from ..report.drawing.raster import BLOCK, colour_grid, hatch_grid, owners_on_grid
 from ..report.drawing.sections import Section, make_sections
 from ..report.drawing.sheet import ROW, Sheet, name_axis, write_figure
@@ -49,7 +49,8 @@ SMALLEST_WRITTEN = 0.07  # smaller parts of a bar have no room for a number
 DOTS, HATCH = "....", "/////"
 """Dots distinguish the label alone from label and attention; the hatch marks undecided parts."""
 
-COLOURS = {"both": KEPT, "first": JOINT["CR&IR"], "second": MIXED, "neither": JOINT["MR&IR"], "undecided": UNKNOWN}
+COLOURS = {"both": "#eef3d8", "first": "#76b041", "second": "#2b7f9e", "neither": "#3b3b3b", "undecided": UNKNOWN}
+"""The colours of difference maps. None of them has a meaning in the bars, except that of undecided parts."""
 TITLES = {Property.CR: "Label kept by", Property.AR: "Attention kept by", Property.BOTH: "Label and attention kept by"}
 NAMES = ("both", "undecided", "first", "undecided", "undecided", "undecided", "second", "undecided", "neither")
 """Who keeps a property, by the `Kept` codes of both results; the code of the first counts three times."""

@@ -20,22 +20,22 @@ _COMPILING = threading.RLock()
 
 
 class Decorator:
-    """Turns functions into kernels with the given options of numba."""
+    """Turns functions into kernels with the given options of numba; `apart`: no two of their arrays share memory."""
 
-    def __init__(self, **options: Any) -> None:
-        self.options = _OPTIONS | options
+    def __init__(self, *, apart: bool = False, **options: Any) -> None:
+        self.apart, self.options = apart, _OPTIONS | options
 
     def __call__(self, function: Callable[..., Any]) -> Any:
         """The kernel of a function, which is called the same way; type checkers know nothing of its arguments."""
-        return Kernel(function, self.options)
+        return Kernel(function, self.options, apart=self.apart)
 
 
 class Kernel:
     """A function that numba compiles for the types of its arguments, or whose machine code is on disk."""
 
-    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any], *, apart: bool = False) -> None:
         self.py_func = function
-        self.options = options
+        self.options, self.apart = options, apart
         self.name = f"{function.__module__.partition('.')[2]}.{function.__qualname__}"
         self.__doc__, self.__name__, self.__module__ = function.__doc__, function.__name__, function.__module__
         self.__wrapped__ = function
@@ -63,7 +63,12 @@ class Kernel:
         """The function as numba knows it."""
         from numba import njit  # noqa: PLC0415 (slow to import; needed only if machine code is missing)
 
-        return njit(self.py_func, **self.options)
+        found: Any = njit(self.py_func, **self.options)
+        if self.apart:
+            # numba has this flag, but no option for it.
+            customize = found._compiler._customize_flags
+            found._compiler._customize_flags = lambda flags: _with_apart(customize(flags))
+        return found
 
     @property
     def _numba_type_(self) -> Any:
@@ -92,6 +97,12 @@ class Kernel:
             found = build_code(self.dispatcher, arguments)
             keep_code(self.name, types, found)
         return found
+
+
+def _with_apart(flags: Any) -> Any:
+    """Flags of numba that tell its compiler that no two arrays share memory."""
+    flags.noalias = True
+    return flags
 
 
 def _plain(value: Any) -> Any:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..budget import Budget
 from ..errors import OptionError, StoreError
 from ..labels import Property
+from ..suggestions import did_you_mean
 from .contract import AUTO, MAP, REFINE, WHY, Engine, ProgressReport, RunOptions, products_on_one_thread
 
 if TYPE_CHECKING:
@@ -81,7 +82,9 @@ class RunPlan:
         ('refine', '--until was given')
         """
         if method not in METHODS:
-            raise OptionError(f"method {method!r} is not known; expected {', '.join(METHODS)}")
+            raise OptionError(
+                f"method {method!r} is not known; expected {', '.join(METHODS)}.{did_you_mean(method, METHODS)}"
+            )
         reason = None
         if method == AUTO:
             refining = [name for name in options.given if name in ENGINES[REFINE].takes - ENGINES[MAP].takes]

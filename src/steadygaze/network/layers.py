@@ -12,7 +12,7 @@ are always active. A pattern is one bit per neuron, whatever its kind, and the o
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -48,7 +48,7 @@ class Layer:
         >>> Layer.relus(2).bits(np.array([[0.5, 0.0]]))
         array([[ True, False]])
         """
-        return cls(np.zeros(count, dtype=np.uint8), np.full(count, -1, dtype=np.int32))
+        return _relus(count)
 
     def __len__(self) -> int:
         return len(self.kind)
@@ -110,6 +110,11 @@ class Layer:
         seen = np.cumsum(is_largest, axis=1)
         before = np.repeat(seen[:, self.starts] - is_largest[:, self.starts], counts, axis=1)
         return is_largest & (seen - before == 1)
+
+
+@lru_cache(maxsize=64)
+def _relus(count: int) -> Layer:
+    return Layer(np.zeros(count, dtype=np.uint8), np.full(count, -1, dtype=np.int32))
 
 
 @dataclass(frozen=True)

@@ -53,6 +53,39 @@ class Preprocessing:
         return self.scale == 1.0 and not self.mean.any() and bool((self.std == 1.0).all())
 
 
+@dataclass(frozen=True)
+class ReadOptions:
+    """How a model is to be read: it gets (pixel·scale − mean)/std, and `output` (None: its only one) gives the logits.
+
+    >>> ReadOptions().preprocessing(1).is_identity, ReadOptions(std=0.5).is_usual
+    (True, False)
+    """
+
+    mean: PerChannel = None
+    std: PerChannel = None
+    scale: float = 1.0
+    output: str | None = None
+
+    @property
+    def is_usual(self) -> bool:
+        """Whether no option is given."""
+        return self.mean is None and self.std is None and self.scale == 1.0 and self.output is None
+
+    def preprocessing(self, channels: int) -> Preprocessing:
+        """The preprocessing of images with this many channels; raises OptionError."""
+        means = _per_channel(self.mean, 0.0, channels, "mean")
+        stds = _per_channel(self.std, 1.0, channels, "std")
+        factor = float(_per_channel(self.scale, 1.0, 1, "scale")[0])
+        if (stds <= 0).any():
+            raise OptionError(f"std is {', '.join(f'{s:g}' for s in stds)}; every standard deviation must be positive")
+        if factor <= 0:
+            raise OptionError(f"scale is {factor:g}; it must be positive (1 for pixels in 0..1, 255 for 0..255)")
+        return Preprocessing(means, stds, factor)
+
+
+USUAL = ReadOptions()
+
+
 def choose_layout(dims: Sequence[Dimension], image_shape: Sequence[int] | None, name: str) -> Layout:
     """The layout of a model input of these dimensions; `image_shape` decides ambiguous cases.
 
@@ -77,18 +110,6 @@ def choose_layout(dims: Sequence[Dimension], image_shape: Sequence[int] | None, 
     if len(inner) <= 2:
         return _flat(dims, wanted, name)
     raise ModelError(f"{name}: {_received(dims)}; expected [1, C, H, W], [1, H, W, C] or [1, n]")
-
-
-def make_preprocessing(mean: PerChannel, std: PerChannel, scale: float, channels: int) -> Preprocessing:
-    """Check the numbers of `(pixel·scale − mean)/std`; raises OptionError."""
-    means = _per_channel(mean, 0.0, channels, "mean")
-    stds = _per_channel(std, 1.0, channels, "std")
-    factor = float(_per_channel(scale, 1.0, 1, "scale")[0])
-    if (stds <= 0).any():
-        raise OptionError(f"std is {', '.join(f'{s:g}' for s in stds)}; every standard deviation must be positive")
-    if factor <= 0:
-        raise OptionError(f"scale is {factor:g}; it must be positive (1 for pixels in 0..1, 255 for 0..255)")
-    return Preprocessing(means, stds, factor)
 
 
 def _three(inner: list[Dimension], wanted: ImageShape | None, name: str) -> Layout:

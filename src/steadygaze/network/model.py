@@ -17,7 +17,7 @@ import numpy as np
 from ..errors import ModelError
 from .from_onnx import build_graph
 from .graph import Chain, Graph, LazyChain, compare_layers, preactivations
-from .layout import Layout, PerChannel, Preprocessing, choose_layout, make_preprocessing
+from .layout import Layout, PerChannel, Preprocessing, ReadOptions, choose_layout
 from .onnx_file import OnnxFile, input_dims, one_line, parse_onnx, read_onnx
 from .operators import Array
 from .replay import Replay, estimate_rounding, explain_difference
@@ -64,6 +64,9 @@ class Model:
     replay: Replay
     content: bytes | None = None
     output: str | None = None
+
+    def __repr__(self) -> str:
+        return f"Model({self.name}, images {'×'.join(map(str, self.input_shape))}, {self.classes} classes)"
 
     @property
     def input_shape(self) -> tuple[int, int, int]:
@@ -131,45 +134,33 @@ def read_model(
     it is exported for one image of that shape, and compared with torch's autograd. Reads and hashes the file every
     time; if its bytes are those of one of the last models read, returns that model. Raises ModelError or OptionError.
     """
+    options = ReadOptions(mean, std, scale, output)
     if is_module(path):
         from .torch_module import read_module  # noqa: PLC0415 (imports this module)
 
-        return read_module(path, image_shape=image_shape, mean=mean, std=std, scale=scale, output=output)
+        return read_module(path, image_shape=image_shape, options=options)
     if not isinstance(path, str | Path):
         raise ModelError(not_a_model(path))
-    path = Path(path)
-    return _read(lambda: read_onnx(path, output), path, image_shape, mean=mean, std=std, scale=scale)
+    return model_from_file(Path(path), image_shape, options)
 
 
-def model_from_bytes(
-    content: bytes,
-    name: str,
-    *,
-    image_shape: Sequence[int] | None = None,
-    mean: PerChannel = None,
-    std: PerChannel = None,
-    scale: float = 1.0,
-    output: str | None = None,
-) -> Model:
+def model_from_file(path: Path, image_shape: Sequence[int] | None, options: ReadOptions) -> Model:
+    """The model of an ONNX file; see `read_model`."""
+    return _read(lambda: read_onnx(path, options.output), path, image_shape, options)
+
+
+def model_from_bytes(content: bytes, name: str, image_shape: Sequence[int], options: ReadOptions) -> Model:
     """The model of the bytes of an ONNX file, which it keeps; `name` stands for the file's name in messages."""
     path = Path(name)
-    model = _read(lambda: parse_onnx(content, path, output), path, image_shape, mean=mean, std=std, scale=scale)
+    model = _read(lambda: parse_onnx(content, path, options.output), path, image_shape, options)
     return replace(model, content=content, name=name)
 
 
-def _read(
-    read: Callable[[], OnnxFile],
-    path: Path,
-    image_shape: Sequence[int] | None,
-    *,
-    mean: PerChannel,
-    std: PerChannel,
-    scale: float,
-) -> Model:
+def _read(read: Callable[[], OnnxFile], path: Path, image_shape: Sequence[int] | None, options: ReadOptions) -> Model:
     try:
         file = read()
         layout = choose_layout(input_dims(file)[1], image_shape, path.name)
-        preprocessing = make_preprocessing(mean, std, scale, layout.image_shape[0])
+        preprocessing = options.preprocessing(layout.image_shape[0])
         key = (path, file.sha256, file.output, layout, *preprocessing.mean, *preprocessing.std, preprocessing.scale)
         return _recent.find(key, lambda: _make_model(file, layout, preprocessing))
     except ModelError as error:  # names inside the file may contain anything, even line breaks

@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import ModelError
 from ..lazily import torch
 from .autograd import TorchRun, compare_with_autograd
-from .layout import PerChannel, make_preprocessing
+from .layout import USUAL, ReadOptions
 from .model import Model, model_from_bytes, sample_images
 from .onnx_file import final_activation, one_line, parse_onnx
 from .operators import Array
@@ -32,10 +32,7 @@ def read_module(
     image: Array | None = None,
     *,
     image_shape: Sequence[int] | None = None,
-    mean: PerChannel = None,
-    std: PerChannel = None,
-    scale: float = 1.0,
-    output: str | None = None,
+    options: ReadOptions = USUAL,
 ) -> Model:
     """The model of a module in eval mode, for images like `image` (C, H, W), or of `image_shape`; raises ModelError.
 
@@ -48,12 +45,11 @@ def read_module(
         if image_shape is None or len(image_shape) != 3:
             raise ModelError(f"{name}: give image_shape=(channels, height, width): a module does not say its own")
         image = np.full(tuple(image_shape), GREY)
-    preprocessing = make_preprocessing(mean, std, scale, image.shape[0])
-    run = TorchRun(network, preprocessing, name)
+    run = TorchRun(network, options.preprocessing(image.shape[0]), name)
     content, notes = export_module(network, run, image)
-    last = final_activation(parse_onnx(content, Path(name), output))
+    last = final_activation(parse_onnx(content, Path(name), options.output))
     run.dropped = None if last is None else DROPPED[last.op_type]
-    model = model_from_bytes(content, name, image_shape=image.shape, mean=mean, std=std, scale=scale, output=output)
+    model = model_from_bytes(content, name, image.shape, options)
     compare_with_autograd(model, run, sample_images(image))
     return replace(model, notes=(*model.notes, *notes))
 

@@ -230,6 +230,29 @@ class Ramp(Perturbation):
             )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Mix(Ramp):
+    """A ramp that replaces pixels by others little by little: theta in 0..1 is the share of the others."""
+
+    share_of: ClassVar[str]
+    """What theta is the share of, for an error message."""
+
+    @property
+    def reads_image(self) -> bool:
+        """Yes: the slope is what replaces the pixels minus the pixels."""
+        return True
+
+    @property
+    def widest_range(self) -> tuple[float, float]:
+        """From nothing replaced to all."""
+        return 0.0, 1.0
+
+    @property
+    def why_no_wider(self) -> str:
+        """What theta means."""
+        return f"theta is the share of {self.share_of}"
+
+
 @cache
 def field_kinds(family: type) -> dict[str, type]:
     """Return the fields of a family that a spec may set, in order, each with its kind; None is left out.

@@ -12,6 +12,9 @@ from ..polytopes import Cut, Polytopes, box_polytopes, kind_of
 from .patterns import PatternTable, distinct_rows
 from .region import RegionSet
 
+_NONE = np.zeros(0, dtype=np.int64)
+_NONE.setflags(write=False)
+
 
 @dataclass
 class Block:
@@ -29,7 +32,7 @@ class Block:
     doubtful: list[np.ndarray] = field(default_factory=list)
     cuts: list[np.ndarray] = field(default_factory=list)
     origins: list[np.ndarray] = field(default_factory=list)
-    unfinished: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    unfinished: np.ndarray = field(default_factory=lambda: _NONE)
     measured: WalkMeasures | None = None
 
     def __len__(self) -> int:
@@ -84,7 +87,7 @@ class CutTable(CutRows):
     def __init__(self, cells: Sequence[CellProgram | Corners]) -> None:
         self.cells = cells
         axes = range(len(cells[0].low))
-        super().__init__(np.array([[Cut.BORDER, axis, side] for axis in axes for side in (0, 1)]))
+        super().__init__(np.array([(int(Cut.BORDER), axis, side) for axis in axes for side in (0, 1)]))
         knots = {
             (axis, cell.low[axis]): number
             for number, cell in reversed(list(enumerate(cells)))
@@ -119,7 +122,7 @@ def assemble(
     clip_bytes = [int(cell.program.byte_start[2]) if cell.program.clipped else 0 for cell in cells]
     rows = [(part, clip_bytes[number]) for number, block in parts for part in block.packed]
     none, width = np.zeros((0, 0), dtype=np.uint8), max(clip_bytes)
-    pattern, patterns = distinct_rows([part[:, split:] for part, split in rows] or [none])
+    pattern, patterns = distinct_rows([part[:, split:] if split else part for part, split in rows] or [none])
     clip, clips = distinct_rows([_padded(part[:, :split], width) for part, split in rows] or [none])
     classes = int(program.offsets[-1] - program.offsets[-2])
     return RegionSet(

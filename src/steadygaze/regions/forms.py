@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..accuracy import ADDITIONS, CHANGES
-from ..compiling import compiled, compiled_fused, compiled_inline
+from ..compiling import compiled, compiled_apart, compiled_inline
 from ..tolerances import MAX_ADDITIONS, MAX_SYNCS
 
 ENTERED, FED_FROM, UPDATES = 0, 1, 2
@@ -69,18 +69,18 @@ class Walk(NamedTuple):
     sums: np.ndarray  # (5,) float64, see `kernels`
 
 
-@compiled_fused
-def _add_dense(weights, columns, change, a, b, c):
-    """Add the listed columns (rows of `weights`) times their changes to the forms a, b, c."""
+@compiled_apart
+def _add_dense(weights, columns, da, db, dc, a, b, c):
+    """Add the listed columns (rows of `weights`) times their changes da, db, dc to the forms a, b, c."""
     count = a.shape[0]
     n = 0
     while n + 4 <= columns.shape[0]:
         k0, k1, k2, k3 = columns[n], columns[n + 1], columns[n + 2], columns[n + 3]
         w0, w1 = weights[k0 * count : (k0 + 1) * count], weights[k1 * count : (k1 + 1) * count]
         w2, w3 = weights[k2 * count : (k2 + 1) * count], weights[k3 * count : (k3 + 1) * count]
-        a0, a1, a2, a3 = change[0, k0], change[0, k1], change[0, k2], change[0, k3]
-        b0, b1, b2, b3 = change[1, k0], change[1, k1], change[1, k2], change[1, k3]
-        c0, c1, c2, c3 = change[2, k0], change[2, k1], change[2, k2], change[2, k3]
+        a0, a1, a2, a3 = da[k0], da[k1], da[k2], da[k3]
+        b0, b1, b2, b3 = db[k0], db[k1], db[k2], db[k3]
+        c0, c1, c2, c3 = dc[k0], dc[k1], dc[k2], dc[k3]
         for i in range(count):
             a[i] += w0[i] * a0 + w1[i] * a1 + w2[i] * a2 + w3[i] * a3
             b[i] += w0[i] * b0 + w1[i] * b1 + w2[i] * b2 + w3[i] * b3
@@ -89,7 +89,7 @@ def _add_dense(weights, columns, change, a, b, c):
     while n < columns.shape[0]:
         k0 = columns[n]
         w0 = weights[k0 * count : (k0 + 1) * count]
-        a0, b0, c0 = change[0, k0], change[1, k0], change[2, k0]
+        a0, b0, c0 = da[k0], db[k0], dc[k0]
         for i in range(count):
             a[i] += w0[i] * a0
             b[i] += w0[i] * b0
@@ -197,7 +197,7 @@ def _listed_changes(forms, active, fed, touched, is_touched, first, largest, fre
     return count, total
 
 
-@compiled_fused
+@compiled_apart
 def _raise_peaks(a, b, c, peak):
     """Raise each peak to the sum of |coefficients|, which bounds rounding and every value; infinite after a NaN."""
     for k in range(a.shape[0]):
@@ -296,6 +296,50 @@ def copy_forms(program, walk, first, end):
                 walk.forms[r, k] = form
 
 
+@compiled_apart
+def _feed_active(a, b, c, active, fed_a, fed_b, fed_c, is_touched, columns):
+    """Write the output forms of a hidden layer; list its active neurons and return their number; touch none of them."""
+    for k in range(a.shape[0]):
+        is_active = active[k] != 0
+        fed_a[k] = a[k] if is_active else 0.0
+        fed_b[k] = b[k] if is_active else 0.0
+        fed_c[k] = c[k] if is_active else 0.0
+        is_touched[k] = 0
+    count = 0
+    for k in range(a.shape[0]):
+        columns[count] = k
+        count += active[k]
+    return count
+
+
+@compiled_apart
+def _reset(bias, a, b, c):
+    """Set the forms of a layer to its bias."""
+    for k in range(a.shape[0]):
+        a[k], b[k], c[k] = 0.0, 0.0, bias[k]
+
+
+@compiled_inline
+def _restart(program, walk, layer):
+    """Compute the forms of a layer with a dense matrix from scratch."""
+    source, first, end = program.offsets[layer - 1], program.offsets[layer], program.offsets[layer + 1]
+    forms, fed = walk.forms, walk.fed
+    a, b, c = forms[0, first:end], forms[1, first:end], forms[2, first:end]
+    fed_a, fed_b, fed_c = fed[0, source:first], fed[1, source:first], fed[2, source:first]
+    count = _feed_active(
+        forms[0, source:first], forms[1, source:first], forms[2, source:first], walk.active[source:first], fed_a, fed_b,
+        fed_c, walk.is_touched[source:first], walk.columns[0],
+    )  # fmt: skip
+    _reset(program.bias[first:end], a, b, c)
+    _add_dense(program.dense[program.dense_start[layer] :], walk.columns[0, :count], fed_a, fed_b, fed_c, a, b, c)
+    walk.versions[FED_FROM, layer], walk.versions[UPDATES, layer] = 0, 1
+    walk.drift[ADDITIONS, layer], walk.drift[CHANGES, layer] = 0.0, 0.0
+    walk.touched_count[layer - 1], walk.touched_count[layer] = 0, -1
+    if program.has_copies[layer]:
+        copy_forms(program, walk, first, end)
+    _raise_peaks(a, b, c, walk.peak[first:end])
+
+
 @compiled_inline
 def _look_at_all(program, walk, layer, is_due):
     """Read all inputs of a layer and list the columns to add to its forms: all nonzero inputs (in `columns[1]`, with
@@ -351,6 +395,10 @@ def sync(program, walk, layer):
         or walk.drift[ADDITIONS, layer] >= MAX_ADDITIONS
     )
     after_clip = program.clipped == 1 and layer == 2
+    if program.dense_start[layer] >= 0 and not after_clip and (is_scratch or listed[layer - 1] < 0):
+        # All forms below changed: updates would add as many columns.
+        _restart(program, walk, layer)
+        return
     if is_scratch or after_clip or listed[layer - 1] < 0 or LISTED * listed[layer - 1] > size:
         count, is_scratch, total = _look_at_all(program, walk, layer, is_scratch)
     else:
@@ -373,7 +421,7 @@ def sync(program, walk, layer):
             walk.most_drift,
         )  # fmt: skip
     if program.dense_start[layer] >= 0:
-        _add_dense(program.dense[program.dense_start[layer] :], columns, fresh, a, b, c)
+        _add_dense(program.dense[program.dense_start[layer] :], columns, fresh[0], fresh[1], fresh[2], a, b, c)
         listed[layer] = -1
     else:
         pointers = program.columns[program.column_start[layer] :]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiling import compiled, compiled_fused, compiled_inline
+from ..compiling import compiled, compiled_apart, compiled_inline
 from ..polytopes.polygon_kernels import area, bounding_box, half_perimeter, reach, split_polygon
 from ..tolerances import DISTANCE, DOUBT
 from .forms import CORNER, EDGE, SKIPPED, SLIVERS, VOLUME, count_reached, sync, touch
@@ -92,7 +92,7 @@ def _decide(
             touch(k, first, touched, is_touched, listed)
 
 
-@compiled_fused
+@compiled_apart
 def _classify(a, b, c, noise, near, cx, cy, rx, ry, code):
     """Classify forms on the box with the given centre and half-widths, without branches: 0 or 1 for the activity if the
     form keeps its sign away from zero, DOUBTFUL if it is only rounding, UNSTABLE otherwise."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..accuracy import ADDITIONS
-from ..compiling import compiled, compiled_fused, compiled_inline
+from ..compiling import compiled, compiled_apart, compiled_inline
 from ..tolerances import MAX_ADDITIONS, MAX_SYNCS
 from .forms import ENTERED, FED_FROM, UPDATES, copy_forms, note_drift
 
@@ -57,7 +57,7 @@ class Walk(NamedTuple):
     sums: np.ndarray  # (5,) float64, see `kernels`
 
 
-@compiled_fused
+@compiled_apart
 def _add_dense(weights, columns, change, forms, first, end):
     """Add the listed columns (rows of `weights`) times their changes to the forms first … end − 1."""
     count = end - first

@@ -32,6 +32,8 @@ SMALL = 1 << 21
 SMALL_BOXES = 1 << 18
 """The same limit for polytopes that the clip has not cut."""
 
+_NO_CUTS = np.zeros((0, 3), dtype=np.int32)
+
 Progress = Callable[[float, int], None]
 
 
@@ -151,15 +153,15 @@ def clip_cell(
     """
     origins = np.arange(len(polytopes)) if origins is None else origins
     neurons = int(cell.program.offsets[-1])
-    first, clipped = len(table), _block(cell, len(table))
+    first, clipped, cuts = len(table), _block(cell, len(table)), _NO_CUTS
     is_many = len(polytopes) >= RUNS
     if cell.program.clipped and not is_many:
         _walk(cell, polytopes, origins, 1, clipped, watch, are_regions=False)
         table.add(clipped)
         polytopes, origins = clipped.polytopes(), np.concatenate(clipped.origins)
+        cuts = np.concatenate([_NO_CUTS, *clipped.cuts])
     is_small = len(polytopes) * neurons < (SMALL_BOXES if is_many else SMALL)
     work = _runs(polytopes, origins, 1 if is_small else RUNS) if len(polytopes) else []
-    cuts = np.concatenate([np.zeros((0, 3), dtype=np.int32), *clipped.cuts])
     return CellRuns(cell, work, clipped, cuts, first, len(table))
 
 

@@ -3,8 +3,7 @@
 import math
 import threading
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,6 +34,10 @@ second on convolutional networks."""
 
 NODES_TIMES_NEURONS = 1 << 24
 """The same limit for polygons times neurons: a tenth of a second if most polygons enter all layers."""
+
+
+_EMPTIED = np.array([kernels.CUTS, kernels.REGIONS, kernels.VERTICES, kernels.FACETS])
+"""The counters of what the output buffers hold."""
 
 
 class LayerWalk(ABC):
@@ -119,16 +122,15 @@ class LayerWalk(ABC):
         block, counters = self.block, self.walk.counters
         cuts = int(counters[kernels.CUTS])
         block.shapes.append(self.written())
-        for name, parts in (
-            ("logits", block.logits), ("packed", block.packed), ("doubtful", block.doubtful), ("origin", block.origins)
-        ):  # fmt: skip
-            parts.append(self._take(name, regions))
+        block.logits.append(self._take("logits", regions))
+        block.packed.append(self._take("packed", regions))
+        block.doubtful.append(self._take("doubtful", regions))
+        block.origins.append(self._take("origin", regions))
         rows = self._take("cuts", cuts)
         rows[:, 0] = Cut.NEURON
         block.cuts.append(rows)
         counters[kernels.BASE] += cuts
-        for emptied in (kernels.CUTS, kernels.REGIONS, kernels.VERTICES, kernels.FACETS):
-            counters[emptied] = 0
+        counters[_EMPTIED] = 0
 
     def _take(self, name: str, count: int) -> np.ndarray:
         """The first rows of an output buffer: a copy, or the buffer itself if it is at least half full."""
@@ -195,12 +197,13 @@ class FlatWalk(LayerWalk):
             points=np.empty((16 * CAPACITY, 2)),
             edge=np.empty(16 * CAPACITY, dtype=np.int64),
         )
-        return _Room(_key(program, polytopes), zeros, walk, output)
+        size = zeros.nbytes + sum(buffer.nbytes for buffer in output)
+        return _Room(_key(program, polytopes), zeros, walk, output, size <= SPARE_BYTES)
 
     def give_up(self) -> None:
         # Walks with other room would pause elsewhere, and chunks end where a walk pauses.
         if self.walk is self.room.walk:
-            _SPARE.keep(replace(self.room, output=self.output))
+            _SPARE.keep(self.room._replace(output=self.output))
         super().give_up()
 
     def run(self, last_layer: int) -> int:
@@ -362,8 +365,7 @@ def _key(program: Program, polytopes: Polygons) -> _Key:
     return program.offsets.tobytes(), program.print_stages.tobytes(), len(polytopes), len(polytopes.points)
 
 
-@dataclass(frozen=True, eq=False)
-class _Room:
+class _Room(NamedTuple):
     """The buffers of a walk of polygons, for programs and numbers of polygons with one key; `zeros` is the block of the
     arrays that start with zeros."""
 
@@ -371,6 +373,7 @@ class _Room:
     zeros: np.ndarray
     walk: forms.Walk
     output: kernels.Output
+    is_small: bool
 
 
 class _Spare(threading.local):
@@ -388,7 +391,7 @@ class _Spare(threading.local):
 
     def keep(self, room: _Room) -> None:
         """Keep small buffers."""
-        if room.zeros.nbytes + sum(buffer.nbytes for buffer in room.output) <= SPARE_BYTES:
+        if room.is_small:
             self.room = room
 
 

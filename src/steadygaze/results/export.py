@@ -21,6 +21,7 @@ from ..compound import Compound
 from ..errors import OptionError, StoreError
 from ..labels import Kept, Label
 from ..polytopes import Polytopes
+from ..suggestions import did_you_mean
 from .answer import Answer
 from .directory import atomic_file, check_file
 
@@ -176,7 +177,7 @@ def make_table(result: "Result", what: str) -> Table:
 def check_what(what: str) -> str:
     """The kind of rows, if it is one; OptionError otherwise."""
     if what not in WHATS:
-        raise OptionError(f"unknown --what {what!r}; expected {' or '.join(WHATS)}")
+        raise OptionError(f"unknown --what {what!r}; expected {' or '.join(WHATS)}.{did_you_mean(what, WHATS)}")
     return what
 
 
@@ -297,14 +298,14 @@ ENDINGS = {"csv": ".csv", "geojson": ".geojson", "parquet": ".parquet"}
 def check_format(format: str, dimension: int) -> str:
     """The format, if it can hold shapes of so many parameters, and what writes it is installed; OptionError else."""
     if format not in ENDINGS:
-        raise OptionError(f"unknown --format {format!r}; expected {', '.join(ENDINGS)}")
+        raise OptionError(f"unknown --format {format!r}; expected {', '.join(ENDINGS)}.{did_you_mean(format, ENDINGS)}")
     if format == "geojson" and dimension > MOST_DRAWN:
         raise OptionError(
             f"GeoJSON holds shapes of one or two parameters, this result has {dimension}; use --format csv or "
             "parquet, which hold any number"
         )
     if format == "parquet":
-        _pyarrow()
+        import_pyarrow()
     return format
 
 
@@ -327,7 +328,7 @@ def _write_csv(table: Table, path: Path) -> None:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow([column.name for column in table.columns])
         for block in table.blocks():
-            writer.writerows(zip(*(_cells(column, block, _csv_number) for column in table.columns), strict=True))
+            writer.writerows(zip(*(plain_cells(column, block, _csv_number) for column in table.columns), strict=True))
 
 
 def _csv_number(value: float) -> Any:
@@ -343,10 +344,10 @@ def _write_geojson(table: Table, path: Path) -> None:
         stream.write(f'{{"type": "FeatureCollection", "steadygaze": {facts}, "features": [')
         separator = "\n"
         for block in table.blocks():
-            rows = zip(*(_cells(column, block, _json_number) for column in columns), strict=True)
+            rows = zip(*(plain_cells(column, block, _json_number) for column in columns), strict=True)
             for row, corners in zip(rows, block["vertices"], strict=True):
                 properties = dict(zip(names, row, strict=True))
-                feature = {"type": "Feature", "id": properties["id"], "geometry": _geometry(corners)}
+                feature = {"type": "Feature", "id": properties["id"], "geometry": planar_geometry(corners)}
                 stream.write(separator + json.dumps(feature | {"properties": properties}, allow_nan=False))
                 separator = ",\n"
         stream.write("\n]}\n")
@@ -356,10 +357,10 @@ def _json_number(value: float) -> Any:
     return value if math.isfinite(value) else None
 
 
-def _geometry(corners: list[list[float]]) -> dict[str, Any]:
+def planar_geometry(corners: list[list[float]]) -> dict[str, Any]:
     """A polygon with a closed ring; with one parameter a line on the first axis, because positions have two numbers.
 
-    >>> _geometry([[0.25], [0.5]])
+    >>> planar_geometry([[0.25], [0.5]])
     {'type': 'LineString', 'coordinates': [[0.25, 0.0], [0.5, 0.0]]}
     """
     if len(corners[0]) == 1:
@@ -368,7 +369,15 @@ def _geometry(corners: list[list[float]]) -> dict[str, Any]:
 
 
 def _write_parquet(table: Table, path: Path) -> None:
-    arrow, parquet = _pyarrow()
+    _, parquet = import_pyarrow()
+    with parquet.ParquetWriter(path, arrow_schema(table)) as writer:
+        for block in table.blocks():
+            writer.write_table(arrow_block(table, block))
+
+
+def arrow_schema(table: Table) -> Any:
+    """The columns of a table as a schema of Arrow, with the facts as metadata."""
+    arrow, _ = import_pyarrow()
     kinds = {
         INTEGER: arrow.int64(),
         NUMBER: arrow.float64(),
@@ -376,18 +385,20 @@ def _write_parquet(table: Table, path: Path) -> None:
         POINTS: arrow.list_(arrow.list_(arrow.float64())),
     }
     fields = [arrow.field(column.name, kinds[column.kind], column.is_optional) for column in table.columns]
-    schema = arrow.schema(fields, metadata={"steadygaze": json.dumps(dict(table.facts), allow_nan=False)})
-    with parquet.ParquetWriter(path, schema) as writer:
-        for block in table.blocks():
-            writer.write_table(arrow.Table.from_pydict(dict(_arrays(table, block)), schema=schema))
+    return arrow.schema(fields, metadata={"steadygaze": json.dumps(dict(table.facts), allow_nan=False)})
 
 
-def _arrays(table: Table, block: Block) -> Iterator[tuple[str, list[Any]]]:
-    for column in table.columns:
-        yield column.name, _cells(column, block, lambda value: None if math.isnan(value) else value)
+def arrow_block(table: Table, block: Block) -> Any:
+    """Some rows of a table as a table of Arrow."""
+    arrow, _ = import_pyarrow()
+    arrays = {
+        column.name: plain_cells(column, block, lambda value: None if math.isnan(value) else value)
+        for column in table.columns
+    }
+    return arrow.Table.from_pydict(arrays, schema=arrow_schema(table))
 
 
-def _cells(column: Column, block: Block, number: Callable[[float], Any]) -> list[Any]:
+def plain_cells(column: Column, block: Block, number: Callable[[float], Any]) -> list[Any]:
     """The cells of a column as plain values, numbers converted by `number`; an empty cell is None."""
     values = block[column.name]
     if isinstance(values, np.ndarray):
@@ -399,13 +410,14 @@ def _cells(column: Column, block: Block, number: Callable[[float], Any]) -> list
     return list(values)
 
 
-def _pyarrow() -> tuple[Any, Any]:
-    """The library that writes Parquet, an extra of the installation."""
+def import_pyarrow() -> tuple[Any, Any]:
+    """The library of Arrow tables and Parquet files, an extra of the installation."""
     try:
         import pyarrow  # noqa: PLC0415 (large, and needed for one format only)
         from pyarrow import parquet  # noqa: PLC0415
     except ImportError:
         raise OptionError(
-            "Parquet needs pyarrow, which is not installed: pip install 'steadygaze[export]', or use --format csv"
+            "pyarrow is not installed, which Parquet files and Arrow tables need: pip install 'steadygaze[export]', or "
+            "use --format csv"
         ) from None
     return pyarrow, parquet

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,11 +27,17 @@ from ..properties.nearest import Nearest
 from ..question import Question
 from ..regions.check import CheckedMap
 from ..regions.patterns import unpack
+from ..requirement import Outcome, Requirement
 from ..threshold import Threshold
 from .delta_answer import DeltaAnswer
+from .display import point_text, result_text
 from .tiling import Tiling
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from ..report.page.cells import Cell
     from .summary import Summary
     from .witness import Findings, Witness
 
@@ -55,6 +61,9 @@ class Point:
     expected: np.ndarray
     inconsistency: float
     weights: np.ndarray | None = None
+
+    def __repr__(self) -> str:
+        return point_text(self)
 
 
 def view_point(question: Question, theta: np.ndarray, bits: list[np.ndarray], *, region: int | None = None) -> Point:
@@ -100,6 +109,15 @@ class Result:
     checked: CheckedMap | None = None
     seconds: dict[str, float] = field(default_factory=dict)
     budget: Budget | None = None
+
+    def __repr__(self) -> str:
+        return result_text(self)
+
+    def _repr_html_(self) -> str:
+        """The picture of the result and its shares, for a cell of a notebook."""
+        from ..report.page.cells import result_html  # noqa: PLC0415 (matplotlib is slow to import)
+
+        return result_html(self)
 
     @classmethod
     def of_run(
@@ -264,6 +282,10 @@ class Result:
         """The threshold of this result for sentences."""
         return self.question.stated(self.threshold)
 
+    def judge(self, requirement: str) -> Outcome:
+        """Whether shares of the domain are proved, such as "CR&AR>=0.9", or "robust": "met", "not met", "undecided"."""
+        return Requirement.parse(requirement, "requirement").judge(self.areas, self.verdict)
+
     def with_delta(self, delta: str | float) -> "Result":
         """The same proofs for another δ: absolute (3.0) or relative ("25%"). A search answers only its own."""
         return self.with_options({"delta": delta})
@@ -356,18 +378,65 @@ class Result:
         with self.phase("store"):
             return save(self, directory, force=force)
 
-    def plot(self, path: str | Path, *, formats: Sequence[str] = ("png",)) -> list[Path]:
-        """Draw the map or the visited regions as PATH.png, or in other formats ("svg", "pdf").
+    @overload
+    def plot(self, path: str | Path, *, formats: Sequence[str] = ("png",)) -> list[Path]: ...
 
-        Four parameters have no picture.
+    @overload
+    def plot(self, *, ax: "Axes", by: str | None = None) -> "Axes": ...
+
+    @overload
+    def plot(self) -> "Figure": ...
+
+    def plot(
+        self,
+        path: str | Path | None = None,
+        *,
+        formats: Sequence[str] = ("png",),
+        ax: "Axes | None" = None,
+        by: str | None = None,
+    ) -> "list[Path] | Axes | Figure":
+        """Draw the map or the visited regions.
+
+        * path: writes PATH.png, or other formats ("svg", "pdf"), and returns the files; with four parameters none.
+        * ax: draws one view into these axes of matplotlib and returns them: `by` is "cr" (the label), "ar" (the
+          attention) or "both"; by default the property asked. Of three parameters, the section where the third is zero.
+        * neither: returns the whole figure.
         """
         with self.phase("pictures"):
-            from ..report.figures import draw_result  # noqa: PLC0415 (matplotlib is slow to import)
+            from ..report import figures  # noqa: PLC0415 (matplotlib is slow to import)
 
-            return draw_result(self, path, formats=formats)
+            return figures.plot(self, path, formats=formats, ax=ax, by=by)
 
-    def report(self, path: str | Path, *, force: bool = False) -> Path:
-        """Write the report: one self-contained HTML file; refuses an existing report without `force`."""
+    def report(self, path: str | Path, *, force: bool = False, weights: bool = True, redact: bool = False) -> Path:
+        """Write the report: one self-contained HTML file; refuses an existing report without `force`.
+
+        The page of a small network holds its weights, unless `weights` is false: it then shows stored thetas. With
+        `redact` it names no files, users and machines.
+        """
         from ..report.page.html import write_report  # noqa: PLC0415 (matplotlib is slow to import)
 
-        return write_report(self, path, force=force)
+        return write_report(self, path, force=force, weights=weights, redact=redact)
+
+    def show_map(self, *, height: int = 900) -> "Cell":
+        """The interactive map of the report, for a cell of a notebook that is `height` pixels high."""
+        from ..report.page.cells import map_cell  # noqa: PLC0415 (matplotlib is slow to import)
+
+        return map_cell(self, height)
+
+    def to_arrow(self, what: str = "regions") -> Any:
+        """All regions, or their "pieces", as a `pyarrow.Table` with the columns of an export; needs pyarrow."""
+        from .frames import arrow_table  # noqa: PLC0415 (rows of results)
+
+        return arrow_table(self, what)
+
+    def to_pandas(self, what: str = "regions") -> Any:
+        """All regions, or their "pieces", as a `pandas.DataFrame` with the columns of an export; needs pandas."""
+        from .frames import pandas_frame  # noqa: PLC0415 (rows of results)
+
+        return pandas_frame(self, what)
+
+    def to_geopandas(self, what: str = "regions") -> Any:
+        """The same as a `geopandas.GeoDataFrame` of shapes in the plane of one or two parameters; needs geopandas."""
+        from .frames import geo_frame  # noqa: PLC0415 (rows of results)
+
+        return geo_frame(self, what)

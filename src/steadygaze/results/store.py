@@ -26,7 +26,8 @@ from .. import zoo
 from ..budget import machine_gib
 from ..errors import SteadygazeError, StoreError
 from ..images import MAX_PIXELS, fit_image
-from ..network.model import Agreement, Model, model_from_bytes, read_model
+from ..network.layout import ReadOptions
+from ..network.model import Agreement, Model, model_from_bytes, model_from_file
 from ..network.onnx_file import read_bytes
 from ..perturbation import file_digests, without_names
 from ..question import Question
@@ -160,14 +161,13 @@ def _read_model(content: dict[str, Any], pixels: np.ndarray, folder: Path, given
         path = folder / MODEL if stored["path"] is None else Path(str(stored["path"]))
     if not path.is_file():
         raise StoreError(f"{folder}: its model is no longer at {os.fspath(path)}; {mend}")
-    options: dict[str, Any] = {name: stored[name] for name in ("mean", "std")}
-    options |= {"image_shape": pixels.shape, "scale": float(stored["scale"]), "output": stored.get("output")}
+    options = ReadOptions(stored["mean"], stored["std"], float(stored["scale"]), stored.get("output"))
     try:
         if stored["path"] is None and stored["bundled"] is None:  # kept with the result, so that it can be saved again
-            model = model_from_bytes(read_bytes(path), str(content["model"]["name"]), **options)
+            model = model_from_bytes(read_bytes(path), str(content["model"]["name"]), pixels.shape, options)
             model = replace(model, notes=tuple(str(note) for note in stored["notes"]))
         else:
-            model = read_model(path, **options)
+            model = model_from_file(path, pixels.shape, options)
     except SteadygazeError as error:
         raise StoreError(f"{folder}: its model at {os.fspath(path)} has changed: {error}; {mend}") from None
     if model.sha256 != digest:

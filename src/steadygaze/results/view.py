@@ -1,6 +1,7 @@
 """Regions one by one, in theta, for users of a map. The arrays behind them are in t."""
 
-from collections.abc import Iterator, Sequence
+from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import overload
 
@@ -39,18 +40,8 @@ class Region:
         return self.slope @ np.asarray(theta, dtype=np.float64) + self.constant
 
 
-class Regions(Sequence[Region]):
-    """All activation regions of a map, with the labels of one answer."""
-
-    def __init__(self, question: Question, answer: Answer) -> None:
-        self._problem, self._answer = question, answer
-        self._map = answer.answers.regions
-
-    def __len__(self) -> int:
-        return len(self._map)
-
-    def __iter__(self) -> Iterator[Region]:
-        return (self._region(index) for index in range(len(self)))
+class NumberedRegions(Sequence[Region]):
+    """Regions by their numbers, each made when it is asked for."""
 
     @overload
     def __getitem__(self, index: int) -> Region: ...
@@ -64,6 +55,21 @@ class Regions(Sequence[Region]):
         if not -len(self) <= index < len(self):
             raise IndexError(f"region {index} of {len(self)}")
         return self._region(index % len(self))
+
+    @abstractmethod
+    def _region(self, index: int) -> Region:
+        """The region of a number from 0 to the last."""
+
+
+class Regions(NumberedRegions):
+    """All activation regions of a map, with the labels of one answer."""
+
+    def __init__(self, question: Question, answer: Answer) -> None:
+        self._problem, self._answer = question, answer
+        self._map = answer.answers.regions
+
+    def __len__(self) -> int:
+        return len(self._map)
 
     def _region(self, index: int) -> Region:
         answers, labels = self._answer.answers, self._answer.labels

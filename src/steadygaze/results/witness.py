@@ -136,6 +136,9 @@ class Witness:
     map_check: MapCheck
     remark: str | None = None
 
+    def __repr__(self) -> str:
+        return f"Witness({self.kind.value}, {self.point!r})"
+
 
 class Findings(NamedTuple):
     """The witnesses of a result, and sentences about those that are missing or that onnxruntime does not show."""

@@ -13,6 +13,9 @@ from ..errors import ImageError, ModelError
 
 _FOLDER = Path(__file__).resolve().parent
 
+LONGEST_NAME = 100
+"""Letters of a wrong name that an error quotes."""
+
 
 @dataclass(frozen=True)
 class ZooModel:
@@ -85,6 +88,8 @@ def model_path(name: str) -> Path:
     known = {model.name: model.path for model in models()}
     if name in known:
         return known[name]
+    if len(name) > LONGEST_NAME:
+        name = f"{name[:LONGEST_NAME]}…"
     nearest = difflib.get_close_matches(name.upper(), [other.upper() for other in known], n=1)
     guess = "".join(f" Did you mean {other}?" for other in known if [other.upper()] == nearest)
     raise ModelError(

@@ -8,7 +8,7 @@ from onnx import ModelProto, helper
 
 from steadygaze.network.from_onnx import build_graph
 from steadygaze.network.graph import Graph
-from steadygaze.network.layout import choose_layout, make_preprocessing
+from steadygaze.network.layout import ReadOptions, choose_layout
 from steadygaze.network.onnx_file import OnnxFile, input_dims, keep_needed
 from steadygaze.network.operators import Linear
 from support.networks.onnx_files import NUMBERS, OPTIONS, make_proto
@@ -38,7 +38,7 @@ def graph_of(proto: ModelProto, *, image_shape=None, output=None) -> Graph:
     file = OnnxFile(Path("model.onnx"), kept, "", opset, output or proto.graph.output[0].name, is_chosen=False)
     keep_needed(kept, file.output)
     layout = choose_layout(input_dims(file)[1], image_shape, "model.onnx")
-    return build_graph(file, layout, make_preprocessing(None, None, 1.0, layout.image_shape[0]))
+    return build_graph(file, layout, ReadOptions().preprocessing(layout.image_shape[0]))
 
 
 def run_proto(proto: ModelProto, inputs: np.ndarray) -> np.ndarray:

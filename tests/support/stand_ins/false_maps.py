@@ -62,3 +62,16 @@ def repeat_instead(regions: RegionSet) -> RegionSet:
     kept = np.arange(len(regions))
     kept[order[nearest]] = order[nearest + 1]
     return take(regions, kept)
+
+
+MISTAKES: dict[str, Callable[[RegionSet], RegionSet]] = {
+    "largest region dropped": lambda regions: without(regions, largest(regions)),
+    "small region dropped": lambda regions: without(regions, smallest_plain_one(regions)),
+    "region delivered twice": lambda regions: take(regions, np.append(np.arange(len(regions)), largest(regions))),
+    "region delivered instead of another": repeat_instead,
+    "bit of the first layer flipped": lambda regions: flip_bit(regions, smallest_plain_one(regions), "pattern", 4),
+    "bit of the second layer flipped": lambda regions: flip_bit(regions, largest(regions), "pattern", 56 + 7),
+    "bit of the clip flipped": lambda regions: flip_bit(regions, largest(regions), "clip", 3),
+    "logit lost": change_logit(np.nan, 2),
+}
+"""Mistakes in any dimension, for M-FNN-100."""

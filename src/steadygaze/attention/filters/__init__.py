@@ -16,6 +16,7 @@ import numpy as np
 
 from ...compiling import compiled
 from ...errors import OptionError
+from ...suggestions import did_you_mean
 from ...tolerances import gamma, up
 from .. import find_kinds
 
@@ -109,9 +110,10 @@ class Filter:
         known = find_steps()
         steps = () if text == "identity" else tuple(text.split("+"))
         if not all(step in known for step in steps):
-            names = ", ".join(["identity", *known])
+            names, unknown = ", ".join(["identity", *known]), next(step for step in steps if step not in known)
             raise OptionError(
                 f"filter {text!r} is not known; expected {names} or several joined by +, such as abs+mean"
+                f".{did_you_mean(unknown, ['identity', *known])}"
             )
         return cls(steps)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from ...errors import OptionError
+from ...suggestions import did_you_mean
 from ...threshold import Direction, Threshold
 from .. import find_kinds
 from ..distances import Distance
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 NO_ATTENTION = 2.0
 """The loss of a map that is zero everywhere: no limit allows it."""
+WEIGHT_ERROR = 1e-10
+"""A bound of the error of a moved weight: a few roundings of numbers up to the width of an image of 10⁴ pixels."""
 
 Ends = tuple[np.ndarray, np.ndarray]
 
@@ -79,7 +82,9 @@ class Measure(Wording):
         """Read the name of a property of attention."""
         known = find_measures()
         if text not in known:
-            raise OptionError(f"attention {text!r} is not known; expected {', '.join(known)}")
+            raise OptionError(
+                f"attention {text!r} is not known; expected {', '.join(known)}.{did_you_mean(text, known)}"
+            )
         return known[text]
 
     def with_threshold(self, text: str | float) -> tuple["Measure", Threshold]:

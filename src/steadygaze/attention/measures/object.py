@@ -10,7 +10,7 @@ from ...threshold import Threshold
 from ...tolerances import LEAST, down, gamma, up
 from ...words import ALL_DIGITS, rounded, rounded_down, rounded_up
 from ..distances import Distance
-from . import NO_ATTENTION, Ends, Expectation, Measure, Slabs
+from . import NO_ATTENTION, WEIGHT_ERROR, Ends, Expectation, Measure, Slabs
 from .enclosing_kernels import mass_ends
 from .lines import slabs_between
 from .wording import TOO_LARGE, Clauses, Stated
@@ -19,12 +19,8 @@ if TYPE_CHECKING:
     from ..filters import Intervals
     from ..inconsistency import Inconsistency
 
-MOVED = 1e-10
-"""A bound of the error of a moved weight: a few roundings of numbers up to the width of an image of 10⁴ pixels."""
-
-
 STOOD = 1e-12
-"""The same where the moved weights leave the mass as it is: only whole pixels moved, or nothing did."""
+"""In place of WEIGHT_ERROR where moved weights leave the mass as it is: only whole pixels moved, or nothing did."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +143,7 @@ class OnObject(Measure):
         least = mass * (1.0 - rounding) - error * (1.0 + rounding)
         with np.errstate(divide="ignore", invalid="ignore"):
             slack = np.where(least > 0.0, 2.0 * error / least * (1.0 + 1e-9) + 8.0 * rounding, np.inf)
-            slack = slack + np.where(change != 0.0, MOVED, STOOD)
+            slack = slack + np.where(change != 0.0, WEIGHT_ERROR, STOOD)
             loss = (outside[:, None] + taus * change[:, None]) / mass[:, None]
         is_zero = (mass == 0.0) & (error == 0.0)
         loss, slack = np.where(is_zero[:, None], NO_ATTENTION, loss), np.where(is_zero, 0.0, slack)

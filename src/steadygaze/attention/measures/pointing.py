@@ -7,7 +7,7 @@ import numpy as np
 
 from ...threshold import Threshold
 from ..distances import Distance
-from . import NO_ATTENTION, Ends, Expectation, Measure, Slabs
+from . import NO_ATTENTION, WEIGHT_ERROR, Ends, Expectation, Measure, Slabs
 from .wording import NONE as NOWHERE
 from .wording import TOO_LARGE, Clauses, Stated
 
@@ -16,12 +16,10 @@ if TYPE_CHECKING:
     from ..inconsistency import Inconsistency
 
 HALF = 0.5
-NEAR = 1e-10
-"""A bound of the error of a moved weight: a few roundings of numbers up to the width of an image of 10⁴ pixels."""
 FLAT = 0.01
 """Weights that change more slowly than this per pixel have no certain crossing of 0.5."""
 AROUND = 1e-8
-"""A bound of the error of a crossing of 0.5: NEAR / FLAT."""
+"""A bound of the error of a crossing of 0.5: WEIGHT_ERROR / FLAT."""
 NONE = -1.0
 """The largest value among no pixels."""
 
@@ -129,7 +127,7 @@ class Pointing(Measure):
             return found
         slope = at.weight_slope.ravel()
         ends = np.stack([weights, weights + slope])  # a knot cell is at most one pixel wide
-        is_on, is_off = ends.min(axis=0) > HALF + NEAR, ends.max(axis=0) < HALF - NEAR
+        is_on, is_off = ends.min(axis=0) > HALF + WEIGHT_ERROR, ends.max(axis=0) < HALF - WEIGHT_ERROR
         is_sure = (np.abs(slope) >= FLAT) & ~is_on & ~is_off
         with np.errstate(divide="ignore", invalid="ignore"):
             crossing = np.where(is_sure, (HALF - weights) / slope, 0.0)
@@ -141,7 +139,7 @@ class Pointing(Measure):
                 own = sizes[:, places]
                 best = places[np.argmax(own, axis=1)]
                 found[:, column], found[:, column + 1] = own.max(axis=1), crossing[best]
-                is_other = np.abs(crossing[places] - crossing[best][:, None]) > NEAR
+                is_other = np.abs(crossing[places] - crossing[best][:, None]) > WEIGHT_ERROR
                 found[:, column + 2] = np.where(is_other, own, NONE).max(axis=1)
         return found
 

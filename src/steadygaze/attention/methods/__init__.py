@@ -18,6 +18,7 @@ from ...errors import OptionError
 from ...network.copies import Copies, with_copies
 from ...network.graph import Graph
 from ...network.node_gradients import gradients_at, values_of
+from ...suggestions import did_you_mean
 from .. import find_kinds
 from ..option_texts import read_settings, write_settings
 
@@ -97,7 +98,9 @@ class Method(ABC):
         known = find_methods()
         name, _, rest = str(text).strip().partition(":")
         if name not in known:
-            raise OptionError(f"explanation {text!r} is not known; expected {', '.join(known)}")
+            raise OptionError(
+                f"explanation {text!r} is not known; expected {', '.join(known)}.{did_you_mean(name, known)}"
+            )
         method = known[name]
         return type(method)(**read_settings(str(text), rest, method.settings))
 

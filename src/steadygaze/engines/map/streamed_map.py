@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,7 +30,7 @@ from ...results.other_deltas import cells_at, coarse_cells_at
 from ...results.result import Result
 from ...results.streamed_answer import ChunkFacts, StreamedAnswer, chunk_facts
 from ...results.tiling import MAP, TileLabels, Tiling, region_tiles
-from ...results.view import Region, Regions
+from ...results.view import NumberedRegions, Region, Regions
 from .chunk_files import ChunkFiles, restore_files
 from .joining import JoinedCuts, join_pieces
 from .whole_map import map_guarantee
@@ -233,7 +233,7 @@ class _Rows:
         return block | {"number": block["number"] + self.first}
 
 
-class StreamedRegions(Sequence[Region]):
+class StreamedRegions(NumberedRegions):
     """All regions of a map in chunks, with the labels of one answer."""
 
     def __init__(self, tiling: StreamedMap, answer: StreamedAnswer) -> None:
@@ -243,21 +243,11 @@ class StreamedRegions(Sequence[Region]):
     def __len__(self) -> int:
         return self._tiling.polytope_count
 
-    @overload
-    def __getitem__(self, index: int) -> Region: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[Region]: ...
-
-    def __getitem__(self, index: int | slice) -> Region | list[Region]:
-        if isinstance(index, slice):
-            return [self[place] for place in range(*index.indices(len(self)))]
-        if not -len(self) <= index < len(self):
-            raise IndexError(f"region {index} of {len(self)}")
-        number, own = self._tiling.chunks.chunk_of(index % len(self))
+    def _region(self, index: int) -> Region:
+        number, own = self._tiling.chunks.chunk_of(index)
         if self._last is None or self._last[0] != number:
             self._last = number, Regions(self._tiling.question, self._answer.load(number))
-        return replace(self._last[1][own], index=index % len(self))
+        return replace(self._last[1][own], index=index)
 
 
 def restore_streamed(content: dict[str, Any], folder: Path, question: Question) -> StreamedMap:

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..base import FloatArray, Ramp
+from ..base import FloatArray, Mix
 from ..fields import Picture
 
 
 @dataclass(frozen=True, kw_only=True)
-class Blend(Ramp):
+class Blend(Mix):
     """Mix the image with another one of the same size, for theta in 0..1; at theta = 1 only the other one is left.
 
     image: a PNG, JPEG or NPY file, grey or with the channels of the image.
@@ -20,24 +20,13 @@ class Blend(Ramp):
 
     keyword: ClassVar[str] = "blend"
     example: ClassVar[str] = 'blend:image="clouds.png"'
+    share_of: ClassVar[str] = "the other image"
 
     image: Picture
 
     @property
     def name(self) -> str:
         return f"blend with {self.image.short}"
-
-    @property
-    def reads_image(self) -> bool:
-        return True
-
-    @property
-    def widest_range(self) -> tuple[float, float]:
-        return 0.0, 1.0
-
-    @property
-    def why_no_wider(self) -> str:
-        return "theta is the share of the other image"
 
     def check(self, shape: tuple[int, int, int]) -> None:
         self.check_size("image", self.image.short, self.image.values.shape, shape)

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..base import FloatArray, Ramp
+from ..base import FloatArray, Mix
 from ..correlation import blurred, check_sigma
 
 
 @dataclass(frozen=True, kw_only=True)
-class Blur(Ramp):
+class Blur(Mix):
     """Mix the image with its Gaussian blur, for theta in 0..1; at theta = 1 only the blur is left.
 
     sigma: the width of the Gaussian in pixels; it is cut at four sigma. Edge pixels are repeated beyond the image.
@@ -19,24 +19,13 @@ class Blur(Ramp):
 
     keyword: ClassVar[str] = "blur"
     example: ClassVar[str] = "blur:sigma=1.5"
+    share_of: ClassVar[str] = "the blurred image"
 
     sigma: float
 
     @property
     def name(self) -> str:
         return f"blur of {self.sigma:g} px"
-
-    @property
-    def reads_image(self) -> bool:
-        return True
-
-    @property
-    def widest_range(self) -> tuple[float, float]:
-        return 0.0, 1.0
-
-    @property
-    def why_no_wider(self) -> str:
-        return "theta is the share of the blurred image"
 
     def check_fields(self) -> None:
         check_sigma(self, self.sigma)

@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..base import FloatArray, Ramp
+from ..base import FloatArray, Mix
 from ..fields import Colour
 
 WHITE = Colour((1.0,))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Haze(Ramp):
+class Haze(Mix):
     """Mix every pixel with a colour, by default white, for theta in 0..1; at theta = 1 only the colour is left.
 
     >>> Haze().spec, Haze(colour="0.8/0.8/1", range=(0, 0.5)).spec
@@ -19,24 +19,13 @@ class Haze(Ramp):
 
     keyword: ClassVar[str] = "haze"
     example: ClassVar[str] = "haze:colour=white:0..0.5"
+    share_of: ClassVar[str] = "the colour"
 
     colour: Colour = WHITE
 
     @property
     def name(self) -> str:
         return "haze" if self.colour == WHITE else f"haze of colour {self.colour.text}"
-
-    @property
-    def reads_image(self) -> bool:
-        return True
-
-    @property
-    def widest_range(self) -> tuple[float, float]:
-        return 0.0, 1.0
-
-    @property
-    def why_no_wider(self) -> str:
-        return "theta is the share of the colour"
 
     def check(self, shape: tuple[int, int, int]) -> None:
         self.check_colour(self.colour, shape[0])

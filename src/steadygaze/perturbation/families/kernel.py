@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..base import FloatArray, Ramp
+from ..base import FloatArray, Mix
 from ..correlation import correlate
 from ..fields import Numbers
 
@@ -15,7 +15,7 @@ SUM_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kernel(Ramp):
+class Kernel(Mix):
     """Mix the image with its correlation with a kernel, for theta in 0..1; at theta = 1 only that is left.
 
     file: an NPY array (h, w) with odd sides that sums to one; normalise=1 scales it to do so. It is not flipped. Edge
@@ -27,6 +27,7 @@ class Kernel(Ramp):
 
     keyword: ClassVar[str] = "kernel"
     example: ClassVar[str] = 'kernel:file="K.npy"'
+    share_of: ClassVar[str] = "the image under the kernel"
 
     file: Numbers
     normalise: int = 0
@@ -34,18 +35,6 @@ class Kernel(Ramp):
     @property
     def name(self) -> str:
         return f"kernel {self.file.short}"
-
-    @property
-    def reads_image(self) -> bool:
-        return True
-
-    @property
-    def widest_range(self) -> tuple[float, float]:
-        return 0.0, 1.0
-
-    @property
-    def why_no_wider(self) -> str:
-        return "theta is the share of the image under the kernel"
 
     def check_fields(self) -> None:
         kernel, total = self.file.values, float(self.file.values.sum())

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..base import FloatArray, Ramp
+from ..base import FloatArray, Mix
 from ..correlation import correlate, line_kernel
 
 LONGEST = 200
@@ -11,7 +11,7 @@ LONGEST = 200
 
 
 @dataclass(frozen=True, kw_only=True)
-class Motion(Ramp):
+class Motion(Mix):
     """Mix the image with its blur along a centred line, for theta in 0..1; at theta = 1 only the blur is left.
 
     dx, dy: length and direction of the line in pixels, y down. Edge pixels are repeated beyond the image.
@@ -22,6 +22,7 @@ class Motion(Ramp):
 
     keyword: ClassVar[str] = "motion"
     example: ClassVar[str] = "motion:dx=5,dy=0"
+    share_of: ClassVar[str] = "the blurred image"
 
     dx: float = 0.0
     dy: float = 0.0
@@ -29,18 +30,6 @@ class Motion(Ramp):
     @property
     def name(self) -> str:
         return f"motion blur ({self.dx:g}, {self.dy:g}) px"
-
-    @property
-    def reads_image(self) -> bool:
-        return True
-
-    @property
-    def widest_range(self) -> tuple[float, float]:
-        return 0.0, 1.0
-
-    @property
-    def why_no_wider(self) -> str:
-        return "theta is the share of the blurred image"
 
     def check_fields(self) -> None:
         longest = max(abs(self.dx), abs(self.dy))

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..base import FloatArray
+from ..base import FloatArray, Mix
 from ..fields import Colour
 from ..rectangle import Rectangle
 
@@ -11,7 +11,7 @@ GREY = Colour((0.5,))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Occlude(Rectangle):
+class Occlude(Rectangle, Mix):
     """Mix columns x..x+w-1 and rows y..y+h-1 with a colour, for theta in 0..1; at theta = 1 it covers them.
 
     >>> Occlude(x=2, y=3, w=4, h=4, colour="black").spec
@@ -20,24 +20,13 @@ class Occlude(Rectangle):
 
     keyword: ClassVar[str] = "occlude"
     example: ClassVar[str] = "occlude:x=12,y=12,w=4,h=4,colour=0.5"
+    share_of: ClassVar[str] = "the colour"
 
     colour: Colour = GREY
 
     @property
     def name(self) -> str:
         return f"occlusion {self.place}"
-
-    @property
-    def reads_image(self) -> bool:
-        return True
-
-    @property
-    def widest_range(self) -> tuple[float, float]:
-        return 0.0, 1.0
-
-    @property
-    def why_no_wider(self) -> str:
-        return "theta is the share of the colour"
 
     def check(self, shape: tuple[int, int, int]) -> None:
         super().check(shape)

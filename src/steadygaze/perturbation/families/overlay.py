@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..base import FloatArray, Ramp
+from ..base import FloatArray, Mix
 from ..fields import Layers
 
 
 @dataclass(frozen=True, kw_only=True)
-class Overlay(Ramp):
+class Overlay(Mix):
     """Lay a picture with transparency over the image, for theta in 0..1; at theta = 1 as an image editor would.
 
     image: a PNG with an alpha channel, of the size of the image; alpha is the mask.
@@ -20,24 +20,13 @@ class Overlay(Ramp):
 
     keyword: ClassVar[str] = "overlay"
     example: ClassVar[str] = 'overlay:image="dirt.png"'
+    share_of: ClassVar[str] = "the picture"
 
     image: Layers
 
     @property
     def name(self) -> str:
         return f"overlay {self.image.short}"
-
-    @property
-    def reads_image(self) -> bool:
-        return True
-
-    @property
-    def widest_range(self) -> tuple[float, float]:
-        return 0.0, 1.0
-
-    @property
-    def why_no_wider(self) -> str:
-        return "theta is the share of the picture"
 
     def check(self, shape: tuple[int, int, int]) -> None:
         colours = self.image.values[:-1]

@@ -5,14 +5,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..base import FloatArray, Ramp
+from ..base import FloatArray, Mix
 from ..fields import Picture
 
 SIDES = ("left", "right", "top", "bottom")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shadow(Ramp):
+class Shadow(Mix):
     """Darken one side of the image, or the white part of a mask, for theta in 0..1; at theta = 1 it is black.
 
     side: left, right, top or bottom. at: where the shadow ends, as a share of the width or height from the left or top.
@@ -24,6 +24,7 @@ class Shadow(Ramp):
 
     keyword: ClassVar[str] = "shadow"
     example: ClassVar[str] = "shadow:side=left,at=0.5,soft=0.1"
+    share_of: ClassVar[str] = "light that the shadow takes away"
 
     side: str = ""
     at: float = 0.5
@@ -33,18 +34,6 @@ class Shadow(Ramp):
     @property
     def name(self) -> str:
         return f"shadow {self.side}" if self.image is None else f"shadow {self.image.short}"
-
-    @property
-    def reads_image(self) -> bool:
-        return True
-
-    @property
-    def widest_range(self) -> tuple[float, float]:
-        return 0.0, 1.0
-
-    @property
-    def why_no_wider(self) -> str:
-        return "theta is the share of light that the shadow takes away"
 
     def check_fields(self) -> None:
         if self.image is not None:

@@ -5,16 +5,17 @@ Checks the request; the module of each kind draws the figure.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TypedDict, Unpack
 from weakref import WeakKeyDictionary
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from ...errors import OptionError
 from ...results.result import Result
+from ...suggestions import did_you_mean
 from ...tolerances import MAX_MAP_PARAMETERS
 from ..drawing.exhibits import MOST_SHOWN, axis_of, checked_thetas, nearest_to_zero, path_thetas, thetas_along
 from ..drawing.sheet import drawing_settings, figure_bytes, figure_files, refuse_in_the_way, write_figure
@@ -22,6 +23,7 @@ from .boundary import boundaries_figure
 from .columns import columns_figure
 from .curve import curve_figure
 from .map import map_figure
+from .panel import draw_panel
 from .path import path_figure
 from .strip import strip_figure
 from .tiling import BY, tiling_figure
@@ -134,6 +136,28 @@ def draw_result(result: Result, path: str | Path, *, formats: Sequence[str] = ("
     return write_figure(lambda: result_figure(result), path, formats=formats, drawn=_DRAWN.setdefault(result, {}))
 
 
+def plot(
+    result: Result,
+    path: str | Path | None = None,
+    *,
+    formats: Sequence[str] = ("png",),
+    ax: Axes | None = None,
+    by: str | None = None,
+) -> list[Path] | Axes | Figure:
+    """Write the figure of a result to files, or draw one view of it into axes, or return it; see `Result.plot`."""
+    if path is not None and ax is not None:
+        raise OptionError("plot writes to a path or draws into axes, not both; leave one out")
+    if by is not None and ax is None:
+        raise OptionError("by chooses the view for ax; give axes, or leave it out")
+    if path is not None:
+        return draw_result(result, path, formats=formats)
+    check_drawable("plot", result, MAX_MAP_PARAMETERS)
+    if ax is not None:
+        return draw_panel(result, ax, by or result.question.property.value)
+    with drawing_settings():
+        return result_figure(result)
+
+
 def result_png(result: Result) -> bytes:
     """The figure of a result as PNG; a picture that was written before is not drawn again."""
     drawn = _DRAWN.setdefault(result, {})
@@ -189,9 +213,7 @@ def check_kind(kind: str) -> FigureKind:
     """The kind of that name; OptionError if there is none."""
     if kind in KINDS:
         return KINDS[kind]
-    near = get_close_matches(kind.lower(), KINDS, n=1, cutoff=0.5)
-    guess = f" Did you mean {near[0]}?" if near else ""
-    raise OptionError(f"unknown figure {kind!r}.{guess} Expected {', '.join(KINDS)}")
+    raise OptionError(f"unknown figure {kind!r}.{did_you_mean(kind, KINDS)} Expected {', '.join(KINDS)}")
 
 
 def _check_wishes(kind: str, chosen: FigureKind, wishes: Wishes) -> None:
@@ -202,13 +224,13 @@ def _check_wishes(kind: str, chosen: FigureKind, wishes: Wishes) -> None:
             fitting = [other for other, kind_of in KINDS.items() if name in kind_of.options]
             raise OptionError(f"--{name} does not apply to {kind}, only to {', '.join(fitting)}: leave it out")
     if by is not None and by not in BY:
-        raise OptionError(f"unknown --by {by!r}; expected {', '.join(BY)}")
+        raise OptionError(f"unknown --by {by!r}; expected {', '.join(BY)}.{did_you_mean(by, BY)}")
     if steps is not None and not 2 <= steps <= MOST_SHOWN:
         raise OptionError(f"--steps is {steps}; expected a whole number from 2 to {MOST_SHOWN}")
 
 
 def _check_result(kind: str, chosen: FigureKind, result: Result) -> None:
-    names, is_search = result.question.perturbed.domain.names, result.tiling.kind == "search"
+    is_search = result.tiling.kind == "search"
     if is_search and chosen.takes == "map":
         raise OptionError(
             f"{kind} needs a map or a refinement, but the result is a search ({result.method}); use visited or "
@@ -219,9 +241,12 @@ def _check_result(kind: str, chosen: FigureKind, result: Result) -> None:
             f"{kind} needs a search, but the result is a {result.tiling.kind}; use tiling, or run verify with "
             "--method gbs"
         )
-    if chosen.most_parameters is not None and len(names) > chosen.most_parameters:
-        other = "" if is_search else "use path or strip, or "
-        raise OptionError(
-            f"{kind} shows up to {chosen.most_parameters} parameters, but the result has {len(names)}; {other}leave "
-            "some out"
-        )
+    check_drawable(kind, result, chosen.most_parameters)
+
+
+def check_drawable(kind: str, result: Result, most: int | None) -> None:
+    """OptionError if a result has more parameters than a kind of figure shows; None stands for any number."""
+    count = result.question.perturbed.domain.dimension
+    if most is not None and count > most:
+        other = "" if result.tiling.kind == "search" else "use path or strip, or "
+        raise OptionError(f"{kind} shows up to {most} parameters, but the result has {count}; {other}leave some out")

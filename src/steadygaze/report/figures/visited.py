@@ -14,7 +14,7 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
 from ...results.result import Result
-from ...words import counted, percent_up, share_text
+from ...words import counted, percent_up, rounded, share_text
 from ..drawing.colours import (
     BOTH,
     CLASSIFICATION,
@@ -47,6 +47,8 @@ TABLE = 3.6
 """Width of the table beside a single panel."""
 PLOT, BAND, CURVE = 6.6, 0.34, 1.7
 FRAME = 2.2
+SMALL_PART, INSET = 0.25, 0.48
+"""Visited regions within this share of both sides of a panel are enlarged; the sides of the inset."""
 MOST_MARKED = 6
 """Components of a boundary that get a number on the panels."""
 
@@ -139,8 +141,9 @@ def _draw_panels(found: Result, views: Sequence[View], sections: Sequence[Sectio
             if is_first and section.place:
                 sheet.write(left, top - 0.13, f"Section {section.place}", size=9.5, width=width - left)
             axes = sheet.axes(left, top, panel, height)
-            _draw_view(axes, found, view, section, owners[row])
+            draw_visited(axes, found, view, section, owners[row])
             _draw_line(axes, found, section, (panel, height))
+            _draw_inset(axes, found, view, section)
             name_axes(axes, section, has_name_beside=is_first, has_ticks_beside=False)
         table = view.rows + (rows if is_first else ())
         corner, room = (left, HEADER + 0.3 + len(sections) * pitch), panel
@@ -167,7 +170,7 @@ def _draw_bands(found: Result, views: Sequence[View], sections: Sequence[Section
     for place, view in enumerate(views):
         top = HEADER + place * (BAND + 0.1)
         axes = sheet.axes(left, top, PLOT, BAND)
-        _draw_view(axes, found, view, section, None)
+        draw_visited(axes, found, view, section, None)
         _draw_line(axes, found, section, (PLOT, BAND))
         axes.set_xticks([])
         axes.set_yticks([])
@@ -192,7 +195,7 @@ def _draw_bands(found: Result, views: Sequence[View], sections: Sequence[Section
     return sheet
 
 
-def _draw_view(axes: Axes, found: Result, view: View, section: Section, owners: np.ndarray | None) -> None:
+def draw_visited(axes: Axes, found: Result, view: View, section: Section, owners: np.ndarray | None) -> None:
     """Regions and outlines; in a picture (`owners` given) all outlined regions share one outline."""
     is_outlined = outlined(found)
     set_limits(axes, section)
@@ -214,6 +217,32 @@ def _draw_view(axes: Axes, found: Result, view: View, section: Section, owners: 
         if edges:
             lines = PolyCollection(edges, facecolors="none", edgecolors=[colour], linewidths=width, zorder=2)
             axes.add_collection(lines, autolim=False)
+
+
+def _draw_inset(axes: Axes, found: Result, view: View, section: Section) -> None:
+    """The visited regions enlarged, if they lie in a small part of the domain, in the corner farthest from it."""
+    corner, end = section.corners
+    points = section.positions(section.polygons.points)
+    if not len(points):
+        return
+    low, high = points.min(axis=0), points.max(axis=0)
+    sides = (high - low) / (end - corner)
+    if sides.max() > SMALL_PART:
+        return
+    # A part without width in one direction gets some.
+    room = np.maximum(0.08 * (high - low), 1e-6 * (end - corner))
+    low, high = np.maximum(low - room, corner), np.minimum(high + room, end)
+    middle = (0.5 * (low + high) - corner) / (end - corner)
+    left, bottom = (0.96 - INSET if share < 0.5 else 0.04 for share in middle)
+    inset = axes.inset_axes((left, bottom, INSET, INSET))
+    draw_visited(inset, found, view, section, None)
+    inset.set_xlim(low[0], high[0])
+    inset.set_ylim(low[1], high[1])
+    inset.tick_params(labelsize=6.5, length=2, pad=1.5, colors=INK)
+    inset.locator_params(nbins=3)
+    times = rounded(1.0 / float(sides.max()), 2)
+    inset.set_title(f"enlarged {times} times", fontsize=7.5, color=FAINT_INK, pad=2)
+    axes.indicate_inset_zoom(inset, edgecolor=INK, linewidth=0.8)
 
 
 def _draw_line(axes: Axes, found: Result, section: Section, size: tuple[float, float]) -> None:

@@ -12,6 +12,12 @@ from typing import Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
+ALLOWED = (
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
+    "form-action 'none'"
+)
+"""The content policy of a page: it may use only its own content, and never contacts an address."""
+
 _CONTROLS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 

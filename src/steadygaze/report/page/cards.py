@@ -23,7 +23,7 @@ from ...results.claims import Violation
 from ...results.result import Result
 from ...results.strayed import place_text, strayed_pixels
 from ...results.summary import BoundarySummary, Summary, summarise_boundary
-from ...words import counted, named_theta, percent_down, percent_up, rounded, rounded_down, rounded_up
+from ...words import counted, margin_text, named_theta, percent_down, percent_up, rounded, rounded_down, rounded_up
 from ..drawing.colours import MAP_SHADES
 from ..drawing.exhibits import CLOSEST_VIOLATION, ShownMaps, is_apart
 from ..drawing.outlines import Outline, image_outlines, map_outlines
@@ -33,6 +33,8 @@ from ..wording import KEPT_WORDS
 
 ENLARGED = 8
 """Sides of pixels in pictures with outlines."""
+ROUNDING = 1e-7
+"""Parameters below this share of their range are shown as 0."""
 MOST_ROWS = 10
 """Components and enclaves of a boundary that a page lists."""
 
@@ -99,8 +101,8 @@ def _cards(result: Result, summary: Summary, wishes: Sequence[Wish], *, has_maps
     cards = []
     for (title, reason, theta), point, values in zip(chosen, points, maps, strict=True):
         words = "label kept" if point.label == question.label else "label changed"
-        # On a border both labels are correct within rounding; the margin shows it.
-        facts = [("predicts", f"{question.names[point.label]} ({words})"), ("margin", rounded(point.margin))]
+        # On a border both labels are correct within rounding; the words for the margin tell so.
+        facts = [("predicts", f"{question.names[point.label]} ({words})"), ("margin", margin_text(point.margin))]
         pictures = [
             {"title": "image", "text": "the perturbed image", "uri": image_uri(point.image, image_outlines(point))}
         ]
@@ -117,11 +119,20 @@ def _cards(result: Result, summary: Summary, wishes: Sequence[Wish], *, has_maps
         card = {
             "title": title,
             "reason": reason,
-            "theta": named_theta(summary.domain.names, theta.tolist()),
+            "theta": named_theta(summary.domain.names, _without_rounding(theta, domain.widths)),
             "facts": facts,
         }
         cards.append(card | {"pictures": pictures, "scale": rounded_up(size, 2), "is_original": not theta.any()})
     return cards
+
+
+def _without_rounding(theta: np.ndarray, widths: np.ndarray) -> list[float]:
+    """A theta (d,) whose parameters are 0 if they are only rounding beside the widths (d,) of the domain.
+
+    >>> _without_rounding(np.array([-1.0878e-8, 0.5]), np.ones(2))
+    [0.0, 0.5]
+    """
+    return np.where(np.abs(theta) < ROUNDING * widths, 0.0, theta).tolist()
 
 
 def describe_boundary(result: Result) -> dict[str, Any]:

@@ -9,16 +9,9 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from bokeh import models
-from bokeh.embed import json_item
-from bokeh.layouts import column
-from bokeh.models import ColumnDataSource, PlainText, Range1d
-from bokeh.models.annotations import Span
-from bokeh.plotting import figure
-from bokeh.resources import Resources
 
 from ...attention.methods import GradientMethod
 from ...labels import Label
@@ -27,16 +20,15 @@ from ...results.label_grid import SIDE, GridPlane, LabelGrid
 from ...results.result import Result
 from ...tolerances import MAX_MAP_PARAMETERS
 from ...words import counted
-from ..drawing.colours import DELTA_LINE, FAINT_INK, INK
 from ..drawing.exhibits import NEARER
-from ..figures.strip import Profile, line_through, profile
 from ..thresholds import Thresholds
 from ..wording import share_not_reached
 from . import fill, read_asset, visible
+from .bokeh_figures import figure_item, library_script
 from .curve_data import Arrays, curve_script
 from .measure_data import describe_measure
 from .merged_areas import GRID, MOST_LINES, NO_AREA, Merged, merge_grid, merge_tiles
-from .network_data import ThetaData, describe_network, outward, pack, store_points
+from .network_data import ThetaData, describe_network, fits_page, outward, pack, store_points
 from .tiles import (
     Plane,
     Tiles,
@@ -61,32 +53,30 @@ SCRIPTS = (
 
 FIXED = 2.0**32 - 1
 """Positions in the unit square are whole numbers up to this: finer than float32, in as many bytes."""
-HEIGHT, STRIP, CURVE, TOOLBAR = 560, 64, 225, 34
-
-FONT = "system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif"
-
-BAND = "#8fa9c4"
 
 
 @dataclass(frozen=True)
 class Explorer:
     """The interactive map as escaped markup: `head` (scripts and styles) and `html` (for the body).
 
-    A note in the body says which parts are proved.
+    A note in the body says which parts are proved. `has_weights`: whether the weights of the network are in it.
     """
 
     html: str
     head: str
+    has_weights: bool = False
 
 
-def make_explorer(result: Result, steps: Thresholds) -> Explorer | None:
+def make_explorer(result: Result, steps: Thresholds, *, weights: bool = True) -> Explorer | None:
     """The interactive map of a result of one to three parameters with its thresholds; None for four and more.
 
-    It claims what the result proves; see `thresholds` for other steps of the δ slider.
+    It claims what the result proves; see `thresholds` for other steps of the δ slider. Without `weights`, and for
+    networks that are too large, the page shows stored thetas.
     """
     if result.question.compound.domain.dimension > MAX_MAP_PARAMETERS:
         return None
-    network = describe_network(result)
+    is_small = fits_page(result)
+    network = describe_network(result) if weights and is_small else None
     stored = None if network is not None else store_points(result)
     if result.answer.grid is not None:
         (arrays, facts), winners = _describe_grid(result, result.answer.grid, steps), _all_winners(result)
@@ -98,8 +88,9 @@ def make_explorer(result: Result, steps: Thresholds) -> Explorer | None:
         facts[name] = None if data is None else data.facts
         arrays |= {} if data is None else {f"{prefix}.{key}": item for key, item in data.arrays.items()}
     arrays |= shade_tables()
-    facts["note"] = _note(result, facts, stored)
-    return Explorer(_html(result, arrays, facts), _head(result.question))
+    facts["note"] = _note(result, facts, stored, is_small=is_small)
+    head = _head(result.question)
+    return Explorer(_html(result, arrays, facts), head, has_weights=network is not None)
 
 
 def _describe_map(result: Result, tiles: Tiles, steps: Thresholds) -> tuple[Arrays, dict[str, Any]]:
@@ -221,7 +212,7 @@ def _describe_question(result: Result, steps: Thresholds) -> dict[str, Any]:
     }
 
 
-def _note(result: Result, facts: dict[str, Any], stored: ThetaData | None) -> str:
+def _note(result: Result, facts: dict[str, Any], stored: ThetaData | None, *, is_small: bool) -> str:
     """Which parts of the map as shown are proved, and which are only computed."""
     first = "Colours, labels and shares are proved at every step of the slider."
     if facts["isMerged"]:
@@ -235,10 +226,12 @@ def _note(result: Result, facts: dict[str, Any], stored: ThetaData | None) -> st
     if stored is None:
         return (
             f"{first} Image, logits and maps of a point are computed in this page from the network's own weights, in "
-            "double precision."
+            "double precision: all weights of the network are inside this file."
         )
     method, why = result.question.attention.method, "The network is too large to compute in this page"
-    if not isinstance(method, GradientMethod):
+    if is_small:
+        why = "The weights of the network are not in this page"
+    elif not isinstance(method, GradientMethod):
         why = f"This page does not compute maps of {method.name}"
     return (
         f"{first} {why}: images and maps are stored for {stored.count} "
@@ -248,7 +241,7 @@ def _note(result: Result, facts: dict[str, Any], stored: ThetaData | None) -> st
 
 def _html(result: Result, arrays: Arrays, facts: dict[str, Any]) -> str:
     packed = pack(arrays)
-    item = renumbered(json_item(make_frames(result), "sg-figure"))  # type: ignore[arg-type]
+    item = figure_item(result, "sg-figure")
     domain = facts["domain"]
     axes = sorted({plane["held"]["axis"] for plane in facts["planes"] if plane["held"]}, reverse=True)
     content = {
@@ -267,10 +260,8 @@ def _html(result: Result, arrays: Arrays, facts: dict[str, Any]) -> str:
 
 def _head(question: Question) -> str:
     asked = question.attention
-    # The first is the library; the second would only write its log level to the console.
-    library = Resources(mode="inline", components=["bokeh"]).js_raw[0]
     scripts = [
-        library,
+        library_script(),
         asked.filter.script,
         read_asset("maps.js"),
         asked.measure.page_script,
@@ -279,25 +270,6 @@ def _head(question: Question) -> str:
     ]
     styles = f"<style>\n{read_asset('explorer.css')}</style>"
     return "\n".join([styles, *(f"<script>\n{script}\n</script>" for script in scripts)])
-
-
-def renumbered(item: object, numbers: dict[str, str] | None = None) -> object:
-    """The answer of `json_item` with models numbered in order: Bokeh itself continues its count from figure to figure.
-
-    >>> renumbered({"id": "p1007", "of": [{"id": "p1003"}, {"id": "p1007"}]})
-    {'id': 'm1', 'of': [{'id': 'm2'}, {'id': 'm1'}]}
-    """
-    known = {} if numbers is None else numbers
-    if isinstance(item, list | tuple):
-        return [renumbered(part, known) for part in item]
-    if not isinstance(item, dict):
-        return item
-    return {
-        key: known.setdefault(part, f"m{len(known) + 1}")
-        if key in ("id", "root_id") and isinstance(part, str)
-        else renumbered(part, known)
-        for key, part in item.items()
-    }
 
 
 def script_json(data: object) -> str:
@@ -318,17 +290,6 @@ def _finite(data: object) -> object:
     return None if isinstance(data, float) and not math.isfinite(data) else data
 
 
-def make_frames(result: Result) -> models.LayoutDOM:
-    """The figure of a map, or with one parameter a strip with the profiles of margin and inconsistency below it."""
-    domain = result.question.compound.domain
-    if domain.dimension == 1:
-        return _profile_frames(result)
-    frame = _frame(domain.low[:2], domain.high[:2], HEIGHT)
-    _add_map(frame)
-    _name_axes(frame, domain.names[0], domain.names[1])
-    return frame
-
-
 def marks_of(result: Result) -> list[dict[str, object]]:
     """Thetas marked on the map: the unperturbed image, and the nearest proved violations."""
     domain = result.question.compound.domain
@@ -344,106 +305,3 @@ def marks_of(result: Result) -> list[dict[str, object]]:
             word = "nearest point" if found.high - found.low < NEARER else "nearest point found"
             marks.append({"theta": found.theta.tolist(), "text": f"{word} where {what}", "marker": marker})
     return marks
-
-
-def _frame(low: np.ndarray, high: np.ndarray, height: int, x_range: Range1d | None = None) -> figure:
-    """An empty figure that can be panned and zoomed within its limits."""
-    ends = [(float(a), float(b)) for a, b in zip(low, high, strict=True)]
-    x, y = (_range(*pair) for pair in ends)
-    dimensions: Literal["both", "width"] = "both" if height == HEIGHT else "width"
-    # With Ctrl only: the page around the map must scroll.
-    wheel = models.WheelZoomTool(dimensions=dimensions, modifiers={"ctrl": True})
-    pan, box = models.PanTool(dimensions=dimensions), models.BoxZoomTool(dimensions=dimensions)
-    frame = figure(
-        height=height, sizing_mode="stretch_width", x_range=x_range or x, y_range=y, min_border=4,
-        tools=[pan, wheel, box, models.ResetTool()], toolbar_location="right", outline_line_color=None,
-        background_fill_color=None,
-    )  # fmt: skip
-    frame.toolbar.logo = None
-    frame.toolbar.active_scroll = wheel
-    for axis in frame.axis:
-        axis.major_label_text_font = axis.axis_label_text_font = FONT
-        axis.major_label_text_font_size, axis.axis_label_text_font_size = "12px", "13px"
-        axis.axis_label_text_font_style = "normal"
-        axis.axis_label_text_color = axis.major_label_text_color = INK
-        axis.minor_tick_line_color = None
-        axis.major_tick_in, axis.major_tick_out = 0, 5
-    frame.grid.visible = False
-    return frame
-
-
-def _range(low: float, high: float) -> Range1d:
-    """A range with limits, never so small that positions lose their digits."""
-    return Range1d(start=low, end=high, bounds=(low, high), min_interval=1e-6 * (high - low))
-
-
-def _name_axes(frame: figure, below: str, beside: str) -> None:
-    # As plain text: Bokeh parses "$$" as mathematics and would fetch a library for it.
-    frame.xaxis.axis_label, frame.yaxis.axis_label = PlainText(text=below), PlainText(text=beside)
-
-
-def _add_map(frame: figure) -> None:
-    """The picture, the marks and the selected theta, which the page fills in."""
-    frame.name = "sg-map"
-    pixel = np.zeros((1, 1), dtype=np.uint32)
-    picture = ColumnDataSource({"image": [pixel], "x": [0.0], "y": [0.0], "dw": [1.0], "dh": [1.0]}, name="sg-picture")
-    frame.image_rgba(image="image", x="x", y="y", dw="dw", dh="dh", source=picture, level="image")
-    lines = ColumnDataSource({"x0": [], "y0": [], "x1": [], "y1": [], "colour": []}, name="sg-lines")
-    frame.segment(
-        x0="x0", y0="y0", x1="x1", y1="y1", source=lines, line_color="colour", line_width=1.4, line_cap="round"
-    )
-    # Marks are overlays: Bokeh then repaints only them, not the picture and the lines below.
-    marks = ColumnDataSource({"x": [], "y": [], "marker": []}, name="sg-marks")
-    frame.scatter(
-        x="x", y="y", marker="marker", source=marks, size=9, fill_color="white", line_color=INK, line_width=1.4,
-        level="overlay",
-    )  # fmt: skip
-    chosen = ColumnDataSource({"x": [], "y": []}, name="sg-chosen")
-    ring: dict[str, Any] = {"x": "x", "y": "y", "source": chosen, "size": 15, "fill_color": None, "level": "overlay"}
-    frame.scatter(marker="circle", line_color="white", line_width=4, **ring)
-    frame.scatter(marker="circle_cross", line_color=INK, line_width=1.8, **ring)
-    frame.add_tools(models.CrosshairTool(line_color=INK, line_alpha=0.25))
-
-
-def _profile_frames(result: Result) -> models.LayoutDOM:
-    domain = result.question.compound.domain
-    low, high = float(domain.low[0]), float(domain.high[0])
-    shared = _range(low, high)
-    strip = _frame(np.array([low, 0.0]), np.array([high, 1.0]), STRIP, shared)
-    _add_map(strip)
-    strip.yaxis.visible = strip.xaxis.visible = False
-    curves = profile(result.answer, line_through(result.answer, 0, domain.low))
-    frames = [strip, _curve_frame("margin", curves, curves.margin, curves.margin_bounds, shared)]
-    if result.is_measured:
-        values, bounds = curves.inconsistency, curves.inconsistency_bounds
-        frames.append(_curve_frame("inconsistency", curves, values, bounds, shared))
-        frames[-1].yaxis.axis_label = PlainText(text=result.question.attention.measure.loss_noun)
-    frames[-1].xaxis.axis_label = PlainText(text=domain.names[0])
-    # The plots have the same width beside the axis, so one theta is one vertical line; the tools of one plot serve all,
-    # because they share their range.
-    for frame in frames:
-        frame.min_border_left = 74
-        if frame is not frames[1]:
-            frame.toolbar_location, frame.min_border_right = None, TOOLBAR
-    for frame in frames[1:-1]:
-        frame.xaxis.major_label_text_font_size = "0px"
-    return column(frames, sizing_mode="stretch_width", spacing=4)
-
-
-def _curve_frame(name: str, curves: Profile, values: np.ndarray, bounds: np.ndarray, shared: Range1d) -> figure:
-    """One profile: the curve if it is known, otherwise a band between the bounds."""
-    known = np.concatenate([values, bounds.ravel(), [0.0]])
-    known = known[np.isfinite(known)]
-    room = 0.06 * (known.max() - known.min()) or 1.0
-    ends = np.array([known.min() - (room if known.min() < 0.0 else 0.0), known.max() + room])
-    frame = _frame(np.array([0.0, ends[0]]), np.array([1.0, ends[1]]), CURVE, shared)
-    frame.name = f"sg-{name}"
-    if np.isfinite(bounds).any():
-        frame.varea(x=curves.theta, y1=bounds[:, 0], y2=bounds[:, 1], fill_color=BAND, fill_alpha=0.55)
-    frame.line(x=curves.theta, y=values, line_color=INK, line_width=1.8)
-    colour = DELTA_LINE if name == "inconsistency" else FAINT_INK
-    frame.add_layout(Span(location=0.0, dimension="width", line_color=colour, line_width=1.6, name=f"sg-{name}-level"))
-    where: dict[str, Any] = {"location": float("nan"), "dimension": "height", "line_dash": "dotted"}
-    frame.add_layout(Span(line_color=INK, name=f"sg-{name}-at", **where))
-    _name_axes(frame, "", name)
-    return frame

@@ -21,7 +21,7 @@ from ...results.description import (
 )
 from ...results.store import current_versions
 from ...results.summary import MapCheckFacts, ReplayFacts, Summary
-from ...words import counted, percent_down, percent_up, rounded, rounded_up, share_between, total_seconds
+from ...words import counted, margin_text, percent_down, percent_up, rounded, rounded_up, share_between, total_seconds
 from ..drawing.colours import JOINT, KEPT, UNKNOWN
 
 FactRow = tuple[str, str]
@@ -230,9 +230,13 @@ def set_rows(summary: Summary) -> list[tuple[str, ...]]:
 
 
 def witness_rows(summary: Summary) -> list[dict[str, str]]:
-    """The witnesses that were replayed through the model file."""
+    """The witnesses that were replayed through the model file; a theta that violates in several ways is one row."""
     names, rows = [plain_name(name) for name in summary.domain.names], []
+    kinds: dict[tuple[float, ...], list[str]] = {}
     for witness in summary.witnesses:
+        kinds.setdefault(tuple(witness.theta), []).append(str(witness.kind))
+    first = {tuple(witness.theta): witness for witness in reversed(summary.witnesses)}
+    for witness in (first[theta] for theta in kinds):
         replay, check = witness.replay, witness.map_check
         maps = "not possible here"
         if check.is_checkable and check.agrees is not None:
@@ -241,10 +245,10 @@ def witness_rows(summary: Summary) -> list[dict[str, str]]:
         depth = "" if witness.is_deep else "too close to a threshold for a replay in the file's float type"
         rows.append(
             {
-                "kind": witness.kind,
+                "kind": "; ".join(kinds[tuple(witness.theta)]),
                 "theta": theta,
                 "predicts": str(witness.label_name),
-                "margin": rounded(witness.margin),
+                "margin": margin_text(witness.margin),
                 "inconsistency": summary.measure.value_text(witness.inconsistency, 5),
                 "replay": _difference(replay),
                 "agrees": "yes" if replay.agrees else "no",

@@ -18,6 +18,7 @@ from ...labels import Property
 from ...question import Question
 from ...results.description import find_kept_range, label_text, range_sentences, small_print, verdict_sentences
 from ...results.directory import atomic_file, check_file
+from ...results.redaction import redacted
 from ...results.result import Result
 from ...results.store import MODEL, read_origin
 from ...results.summary import Summary
@@ -27,27 +28,31 @@ from ..drawing.outlines import HALF, OBJECT, Outline, outline_edges
 from ..figures import result_png
 from ..figures.curve import delta_figure
 from ..thresholds import make_delta_curve, make_thresholds
-from . import facts, fill, read_asset
+from . import ALLOWED, facts, fill, read_asset
 from .cards import describe_boundary, image_uri, inline_svg, make_cards, make_search_cards, png_uri
 from .explorer import make_explorer
+from .network_data import fits_page
 
 MARK = '<meta name="generator" content="steadygaze '
 """--force replaces only files with this near their beginning."""
-ALLOWED = (
-    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
-    "form-action 'none'"
-)
-"""The page may use only its own content: it never contacts an address."""
 
 
-def write_report(result: Result, path: str | Path, *, force: bool = False, directory: str | Path | None = None) -> Path:
+def write_report(
+    result: Result,
+    path: str | Path,
+    *,
+    force: bool = False,
+    directory: str | Path | None = None,
+    weights: bool = True,
+    redact: bool = False,
+) -> Path:
     """Write the report of a result to an HTML file, atomically; returns its path.
 
     `directory` is where the result is stored: the commands of the report name it, and its versions and date are those
-    of the run. Refuses an existing file; with `force`, replaces it if it is a report.
+    of the run. Refuses an existing file; with `force`, replaces it if it is a report. See `make_report` for the rest.
     """
     target = check_target(path, force=force)
-    text = make_report(result, directory=directory)
+    text = make_report(result, directory=directory, weights=weights, redact=redact)
     try:
         with atomic_file(target) as new:
             # UTF-8 cannot encode every file name.
@@ -75,14 +80,59 @@ def check_target(path: str | Path, *, force: bool = False) -> Path:
     return target
 
 
-def make_report(result: Result, *, directory: str | Path | None = None) -> str:
-    """The page as text."""
+def make_report(
+    result: Result, *, directory: str | Path | None = None, weights: bool = True, redact: bool = False
+) -> str:
+    """The page as text.
+
+    Without `weights` it shows stored thetas instead of computing them. With `redact` it names no files and no
+    directories, and says nothing about the machine and the time of the run.
+    """
     place = None if directory is None else Path(directory)
     origin = None if place is None else read_origin(place)
+    if redact:
+        place, origin, result = None, _public(origin), redacted(result)
     summary = result.described
-    own = (_search_content if summary.is_search else _domain_content)(result, summary)
+    own = _search_content(result, summary) if summary.is_search else _domain_content(result, summary, weights)
     common = _common_content(result, summary, place, origin)
-    return fill("report.html.j2", {"css": read_asset("report.css"), **common, **own})
+    if redact:
+        common |= {
+            "verify_command": verify_command(result, None, model="MODEL.onnx", image="IMAGE.png"),
+            "run": facts.run_rows(summary, {}, None),
+        }
+    explorer = own["explorer"]
+    inside = {"has_weights": explorer is not None and explorer.has_weights, "is_redacted": redact}
+    content = {"css": read_asset("report.css"), **common, **own, **inside}
+    return fill("report.html.j2", content | {"contents": _contents(content)})
+
+
+def _contents(content: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The parts of the page that are there, as anchors with their titles."""
+    is_search, symbol = content["is_search"], content["measure"]["symbol"]
+    parts = [
+        ("question-title", "The question", True),
+        ("shares-title", "Shares of the domain", content["shares"]),
+        ("sets-title", "The visited regions", content["sets"]),
+        ("map-title", "The search" if is_search else "The map", True),
+        ("cards-title", "Violations found" if is_search else "Nearest violations", True),
+        ("boundary-title", "The outermost boundary", not is_search),
+        ("curve-title", f"Attention kept against {symbol}", content["curve"]),
+        ("proof-title", "The proof", True),
+        ("limits-title", "Limits of the proof", True),
+        ("repeat-title", "Repeat the run", True),
+    ]
+    return [(anchor, title) for anchor, title, is_there in parts if is_there]
+
+
+def holds_weights(result: Result) -> bool:
+    """Whether the report of a result contains the weights of its network, unless they are left out."""
+    is_shown = result.question.perturbed.domain.dimension <= MAX_MAP_PARAMETERS
+    return not result.described.is_search and is_shown and fits_page(result)
+
+
+def _public(origin: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """What a redacted page says about the run: the versions of the libraries."""
+    return None if origin is None else {"versions": dict(origin.get("versions") or {})}
 
 
 def headline(result: Result) -> list[str]:
@@ -123,7 +173,7 @@ def _common_content(
     }
 
 
-def _domain_content(result: Result, summary: Summary) -> dict[str, Any]:
+def _domain_content(result: Result, summary: Summary, weights: bool) -> dict[str, Any]:
     """The content of maps and refinements."""
     asked = [Property.CR, Property.AR, Property.BOTH] if result.is_measured else [Property.CR]
     kept = {wanted.value: find_kept_range(result, wanted) for wanted in asked}
@@ -137,7 +187,7 @@ def _domain_content(result: Result, summary: Summary) -> dict[str, Any]:
         "sums": facts.sum_rows(summary),
         "sets": [],
         "ranges": facts.range_rows(summary, kept) if result.question.perturbed.domain.contains_zero else [],
-        "explorer": make_explorer(result, steps),
+        "explorer": make_explorer(result, steps, weights=weights),
         "cards": make_cards(result, summary),
         "witnesses": facts.witness_rows(summary),
         "boundary": describe_boundary(result),
@@ -173,15 +223,16 @@ def _picture(result: Result) -> str | None:
     return png_uri(result_png(result))
 
 
-def verify_command(result: Result, directory: Path | None) -> str:
+def verify_command(
+    result: Result, directory: Path | None, *, model: str | None = None, image: str | None = None
+) -> str:
     """The command that asks the same question again, by the same method and without limits.
 
     A bundled image is named; for any other image the command names the pixels stored in the directory, and for a torch
-    module the exported model there.
+    module the exported model there. `model` and `image` stand for names that are not told.
     """
-    words = result.question.words(
-        result.threshold, _image(result.question, directory), str((directory or Path("DIR")) / MODEL)
-    )
+    place = str((directory or Path("DIR")) / MODEL)
+    words = result.question.words(result.threshold, image or _image(result.question, directory), place, model)
     words += ["--method", result.method, *result.tiling.words()]
     return "".join(f" \\\n    {word}" if word.startswith("--") else f" {word}" for word in map(shlex.quote, words))[1:]
 

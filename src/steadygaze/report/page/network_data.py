@@ -56,18 +56,22 @@ class ThetaData:
     count: int = 0
 
 
-def describe_network(result: Result) -> ThetaData | None:
-    """The data to compute one theta, None for networks that are too large for a page."""
+def fits_page(result: Result) -> bool:
+    """Whether a page can hold the network and compute with it."""
     question = result.question
     if not isinstance(question.attention.method, GradientMethod):
-        return None  # the page's own passes give gradients only
+        return False  # the page's own passes give gradients only
     segments = (*question.graph.steps, question.graph.aim_steps)
     weights = sum(_stored_numbers(step) for segment in segments for step in segment)
     passes = 1 + len(result.question.original)
     work = passes * sum(step.work for segment in segments for step in segment)
     numbers = weights + _image_numbers(question)
-    if 4 * numbers > MOST_BYTES or work > MOST_WORK:
-        return None
+    return 4 * numbers <= MOST_BYTES and work <= MOST_WORK
+
+
+def describe_network(result: Result) -> ThetaData:
+    """The data to compute one theta: all weights are among them."""
+    question = result.question
     arrays: Arrays = {}
     has_factor = question.attention.method.factor_baseline is not None
     original = original_gradients(question.compound, question.attention) if has_factor else question.original

@@ -313,7 +313,7 @@ const SgExplorer = (() => {
         const { number, thetaText } = SgPanel, said = lines.map(({ label, text }) => `${label}: ${text}`);
         const { noun } = this.facts.measure, value = SgPanel.valueText(this.facts, point.inconsistency, 4);
         const inconsistency = this.facts.isMeasured ? `, ${noun} ${value}` : "";
-        const numbers = `predicts ${this.facts.names[point.label]}, margin ${number(point.margin, 4)}${inconsistency}`;
+        const numbers = `predicts ${this.facts.names[point.label]}, margin ${SgPanel.margin(point.margin, 4)}${inconsistency}`;
         byId("sg-live").textContent = `${thetaText(this.facts, theta)}: ${numbers}. ${said.join(" ")}`;
       }
     }
@@ -333,7 +333,7 @@ const SgExplorer = (() => {
       const { number } = SgPanel, { facts } = this, place = facts.classes.indexOf(this.shownClass(point));
       const rows = [
         ["predicts", facts.names[point.label] + (point.label === facts.label ? " (the label)" : ""), "label"],
-        ["margin", number(point.margin), "margin"],
+        ["margin", SgPanel.margin(point.margin), "margin"],
       ];
       if (facts.isMeasured) {
         const { form, noun, symbol } = facts.measure, delta = facts.deltas[this.state.step];

@@ -23,6 +23,11 @@ const SgPanel = (() => {
     return String(Number(value.toPrecision(digits))).replace("-", "−");
   }
 
+  // As words.py: the digits of rounding errors say nothing.
+  function margin(value, digits) {
+    return Math.abs(value) < 1e-6 ? "0" : number(value, digits);
+  }
+
   // A proved bound, rounded outward: a lower bound down, an upper bound up.
   function bound(value, isUpper, digits) {
     let shown = Number(value.toPrecision(digits));
@@ -259,7 +264,7 @@ const SgPanel = (() => {
   }
 
   return {
-    byId, clamp, number, valueText, against, bound, share, bounds, deltaText, thetaText, proved, showProved, showNumbers, showLogits, legend,
+    byId, clamp, number, margin, valueText, against, bound, share, bounds, deltaText, thetaText, proved, showProved, showNumbers, showLogits, legend,
     showLegend,
   };
 })();

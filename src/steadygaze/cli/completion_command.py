@@ -1,0 +1,157 @@
+"""`steadygaze completion`: prints a script with which a shell completes commands, options and their values.
+
+The script is made from the commands and holds all words itself, so completing starts no Python.
+"""
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+
+from ..errors import OptionError
+from ..suggestions import did_you_mean
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+@dataclass(frozen=True)
+class Words:
+    """What may follow a command: its subcommands, and its options with their values (None if they take none)."""
+
+    path: tuple[str, ...]
+    commands: tuple[tuple[str, str], ...]
+    options: tuple[tuple[str, str, tuple[str, ...] | None], ...]
+    arguments: tuple[str, ...] = ()
+
+
+def completion(
+    shell: Annotated[str, typer.Argument(metavar="SHELL", help="bash, zsh or fish.")],
+) -> int:
+    """Print a script that completes commands, options and values in a shell.
+
+    bash: add `eval "$(steadygaze completion bash)"` to ~/.bashrc. zsh: the same with zsh in ~/.zshrc, after compinit.
+    fish: steadygaze completion fish > ~/.config/fish/completions/steadygaze.fish. The exit code is 0.
+    """
+    if shell not in SHELLS:
+        raise OptionError(f"shell {shell!r} is not known; expected {', '.join(SHELLS)}.{did_you_mean(shell, SHELLS)}")
+    from typer.main import get_command  # noqa: PLC0415 (the commands import this module)
+
+    from .entry_point import app  # noqa: PLC0415
+
+    found = list(collect_words(get_command(app)))
+    print({"bash": bash_script, "zsh": zsh_script, "fish": fish_script}[shell](found), end="")
+    return 0
+
+
+def collect_words(command: Any, path: tuple[str, ...] = ()) -> Iterator[Words]:
+    """The words after a command, and those after each of its subcommands."""
+    inner = getattr(command, "commands", {})
+    options: list[tuple[str, str, tuple[str, ...] | None]] = [("--help", "Show this message and exit.", None)]
+    arguments: tuple[str, ...] = ()
+    for parameter in command.params:
+        if parameter.param_type_name == "argument":
+            arguments += _values(parameter.name, "")
+        else:
+            values = None if parameter.is_flag else _values(parameter.name, parameter.metavar or "")
+            options += [(name, parameter.help or "", values) for name in parameter.opts]
+    yield Words(
+        path,
+        tuple((name, " ".join((one.help or "").partition("\n\n")[0].split())) for name, one in inner.items()),
+        tuple(options),
+        arguments,
+    )
+    for name, one in inner.items():
+        yield from collect_words(one, (*path, name))
+
+
+def _values(name: str, metavar: str) -> tuple[str, ...]:
+    """The words that an option or argument takes: those of its metavar, bundled names, kinds; else none are known."""
+    if name == "model":
+        from .. import zoo  # noqa: PLC0415 (reads the list of networks)
+
+        return tuple(model.name for model in zoo.models())
+    if name == "attention":
+        return ("distance", "object", "pointing", "alike", "topk")
+    if name == "kind":
+        return ("map", "path", "strip", "boundary", "curve", "columns", "tiling", "visited")
+    if name == "shell":
+        return SHELLS
+    words = metavar.split("|")
+    return tuple(words) if len(words) > 1 and all(word.isascii() and word.islower() for word in words) else ()
+
+
+def bash_script(found: list[Words]) -> str:
+    """Completion for bash: a function that looks at the words before the cursor."""
+    cases = []
+    for words in found:
+        names = [name for name, _ in words.commands] + [name for name, _, _ in words.options] + [*words.arguments]
+        lines = [f"    {shlex.quote(' '.join(words.path))})"]
+        valued = [(name, values) for name, _, values in words.options if values is not None]
+        if valued:
+            lines.append('      case "$before" in')
+            lines += [f"        {name}) values={shlex.quote(' '.join(values))}; takes=1 ;;" for name, values in valued]
+            lines.append("      esac")
+        lines += [f"      names={shlex.quote(' '.join(names))} ;;"]
+        cases += lines
+    groups = " ".join(" ".join(words.path) for words in found if words.commands and words.path)
+    first = " ".join(name for name, _ in found[0].commands)
+    return "\n".join(
+        [
+            "_steadygaze() {",
+            '  local word="${COMP_WORDS[COMP_CWORD]}" before="${COMP_WORDS[COMP_CWORD-1]}" path="" names="" values=""',
+            "  local takes=0 i",
+            f"  local commands={shlex.quote(first)} groups={shlex.quote(groups)}",
+            "  for ((i = 1; i < COMP_CWORD; i++)); do",
+            '    [[ "${COMP_WORDS[i]}" == -* ]] && continue',
+            '    if [[ -z "$path" ]]; then',
+            '      [[ " $commands " == *" ${COMP_WORDS[i]} "* ]] && path="${COMP_WORDS[i]}"',
+            '    elif [[ " $groups " == *" $path "* ]]; then path="$path ${COMP_WORDS[i]}"; break',
+            "    else break; fi",
+            "  done",
+            '  case "$path" in',
+            *cases,
+            "  esac",
+            "  if ((takes)); then",
+            '    COMPREPLY=($(compgen -W "$values" -- "$word"))',
+            '    [[ -z "$values" ]] && COMPREPLY=($(compgen -f -- "$word"))',
+            "  else",
+            '    COMPREPLY=($(compgen -W "$names" -- "$word"))',
+            '    [[ "$word" != -* ]] && COMPREPLY+=($(compgen -f -- "$word"))',
+            "  fi",
+            "  return 0",
+            "}",
+            "complete -o filenames -F _steadygaze steadygaze",
+            "",
+        ]
+    )
+
+
+def zsh_script(found: list[Words]) -> str:
+    """Completion for zsh, which runs functions of bash."""
+    return "autoload -U +X bashcompinit && bashcompinit\n" + bash_script(found)
+
+
+def fish_script(found: list[Words]) -> str:
+    """Completion for fish: one line for each command and option, with its meaning."""
+    lines = []
+    for words in found:
+        seen = " and ".join(f"__fish_seen_subcommand_from {name}" for name in words.path)
+        names = " ".join(name for name, _ in words.commands)
+        first = "__fish_use_subcommand" if not words.path else f"{seen}; and not __fish_seen_subcommand_from {names}"
+        for name, meaning in words.commands:
+            lines.append(f"complete -c steadygaze -f -n {_fish(first)} -a {name} -d {_fish(meaning)}")
+        where = _fish((seen or "__fish_use_subcommand").replace(" and ", "; and "))
+        for name in words.arguments:
+            lines.append(f"complete -c steadygaze -n {where} -a {name}")
+        for name, meaning, values in words.options:
+            spelt = f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}"
+            taken = "" if values is None else f" -x -a {_fish(' '.join(values))}" if values else " -r"
+            lines.append(f"complete -c steadygaze -n {where} {spelt}{taken} -d {_fish(meaning.partition('. ')[0])}")
+    return "\n".join([*lines, ""])
+
+
+def _fish(text: str) -> str:
+    """A text in single quotes, as fish reads them."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

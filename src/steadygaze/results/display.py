@@ -1,0 +1,76 @@
+"""Results and their parts as short texts for an interactive session: `repr` computes nothing new that takes long.
+
+Names from users are shown on one line, without characters that cannot be printed.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..errors import SteadygazeError
+from ..words import class_text, counted, number_text, share_text
+
+if TYPE_CHECKING:
+    from ..question import Question
+    from .result import Point, Result
+
+MOST_LETTERS = 60
+"""Longer names are shortened in their middle."""
+SHOWN = ("CR", "AR", "CR&AR", "CR&IR", "undecided")
+"""The shares in the last line of a result."""
+
+
+def result_text(result: "Result") -> str:
+    """A result in three lines: the verdict and the subject, the domain, the shares."""
+    question = result.question
+    try:
+        label = class_text(one_line(question.names[question.label]), question.label)
+        verdict, shares = result.verdict.upper(), _shares_text(result)
+    except SteadygazeError as error:  # a threshold without an answer, or an image without a label
+        verdict, label, shares = "NO ANSWER", "?", one_line(str(error), 2 * MOST_LETTERS)
+    model, image = one_line(question.model_name), one_line(question.image_name)
+    stopped = "" if result.stopped is None else f", stopped ({result.stopped})"
+    found = f"{result.method} of {counted(result.region_count, 'region')}{stopped}"
+    return (
+        f"Result: {verdict} ({question.property.value}). {model} predicts {label} for {image}\n"
+        f"  domain: {domain_text(question)}; {found}\n"
+        f"  {shares}"
+    )
+
+
+def point_text(point: "Point") -> str:
+    """A theta in one line."""
+    numbers = ", ".join(number_text(value) for value in point.theta.tolist())
+    shape = "×".join(str(side) for side in np.shape(point.image))
+    return (
+        f"Point(theta=[{numbers}], region={point.region}, label={point.label}, margin={number_text(point.margin)}, "
+        f"inconsistency={number_text(point.inconsistency)}, image {shape}, "
+        f"maps of {counted(len(point.actual), 'class', 'classes')})"
+    )
+
+
+def domain_text(question: "Question") -> str:
+    """The parameters with their ranges."""
+    domain = question.perturbed.domain
+    ends = zip(domain.names, domain.low.tolist(), domain.high.tolist(), strict=True)
+    return " × ".join(f"{one_line(name)} {number_text(low)}..{number_text(high)}" for name, low, high in ends)
+
+
+def _shares_text(result: "Result") -> str:
+    areas = result.areas
+    if result.tiling.kind == "search":
+        counts = ", ".join(f"{name} {count:,}" for name, count in result.sets.items() if count)
+        return f"visited: {share_text(result.coverage)} of the domain; regions: {counts or 'none'}"
+    names = SHOWN if result.is_measured else ("CR", "MR", "undecided")
+    return "shares: " + ", ".join(f"{name} {share_text(*areas[name])}" for name in names if name in areas)
+
+
+def one_line(text: str, most: int = MOST_LETTERS) -> str:
+    """A name on one line, shortened in its middle.
+
+    >>> one_line("a\\nb"), one_line("x" * 99, 9)
+    ('a b', 'xxxx…xxxx')
+    """
+    line = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+    half = (most - 1) // 2
+    return line if len(line) <= most else f"{line[:half]}…{line[-half:]}"

@@ -1,0 +1,84 @@
+"""`steadygaze completion`: bash completes with the script; those of the other shells name every command and option."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from steadygaze.cli import app
+from steadygaze.cli.completion_command import bash_script, collect_words, fish_script, zsh_script
+from support.command_line import Runner
+
+WORDS = list(collect_words(get_command(app)))
+
+
+@pytest.fixture(scope="module")
+def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("completion") / "steadygaze.bash"
+    path.write_text(bash_script(WORDS), encoding="utf-8")
+    return path
+
+
+def complete(script: Path, place: Path, typed: list[str]) -> set[str]:
+    """What bash offers for the last of the words typed after the name of the program."""
+    words = " ".join(f"'{word}'" for word in ["steadygaze", *typed])
+    asked = f"source '{script}'; COMP_WORDS=({words}); COMP_CWORD={len(typed)}; _steadygaze; echo ${{COMPREPLY[@]}}"
+    done = subprocess.run(["bash", "-c", asked], cwd=place, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    return set(done.stdout.split())
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        (["ver"], {"verify"}),
+        (["verify", "--meth"], {"--method"}),
+        (["verify", "M-FNN-100", "--method", "b"], {"bfs", "boundary"}),
+        (["verify", "M-FNN-1"], {"M-FNN-100"}),
+        (["verify", "M-FNN-100", "--property", ""], {"cr", "ar", "both"}),
+        (["campaign", "ins"], {"insights"}),
+        (["campaign", "run", "--forc"], set()),
+        (["report", "--no"], {"--no-weights"}),
+        (["figure", "ti"], {"tiling"}),
+    ],
+)
+def test_bash_completes(script: Path, tmp_path: Path, typed: list[str], offered: set[str]):
+    assert complete(script, tmp_path, typed) == offered
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
+def test_bash_offers_files_for_options_that_take_them(script: Path, tmp_path: Path):
+    (tmp_path / "photo.png").touch()
+    assert complete(script, tmp_path, ["verify", "m", "--image", "ph"]) == {"photo.png"}
+
+
+def test_every_command_and_option_is_in_every_script():
+    for make in (bash_script, zsh_script, fish_script):
+        text = make(WORDS)
+        for words in WORDS:
+            assert all(name in text for name, _ in words.commands)
+            assert all(name.removeprefix("--") in text for name, _, _ in words.options)
+    assert zsh_script(WORDS).startswith("autoload -U +X bashcompinit")
+    assert (
+        "complete -c steadygaze -n '__fish_seen_subcommand_from verify' -l method -x -a 'auto map refine"
+        in fish_script(WORDS)
+    )
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_other_shells_read_their_script(tmp_path: Path, shell: str):
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed")
+    path = tmp_path / "script"
+    path.write_text((zsh_script if shell == "zsh" else fish_script)(WORDS), encoding="utf-8")
+    subprocess.run([shell, "-n", str(path)], check=True)
+
+
+def test_the_command_prints_the_script(run: Runner):
+    printed = run("completion", "bash")
+    assert printed.code == 0 and printed.out == bash_script(WORDS)
+    wrong = run("completion", "bsah")
+    assert wrong.code == 2 and "Did you mean bash?" in wrong.err
