@@ -37,7 +37,7 @@ def complete(script: Path, place: Path, typed: list[str]) -> set[str]:
         (["ver"], {"verify"}),
         (["verify", "--meth"], {"--method"}),
         (["verify", "M-FNN-100", "--method", "b"], {"bfs", "boundary"}),
-        (["verify", "M-FNN-1"], {"M-FNN-100"}),
+        (["verify", "M-MAX"], {"M-MAXPOOL"}),
         (["verify", "M-FNN-100", "--property", ""], {"cr", "ar", "both"}),
         (["campaign", "ins"], {"insights"}),
         (["campaign", "run", "--forc"], set()),

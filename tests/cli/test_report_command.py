@@ -13,7 +13,9 @@ from support.command_line import SMALL, Runner
 @pytest.fixture(autouse=True)
 def plain(monkeypatch: pytest.MonkeyPatch) -> None:
     """No interactive map, and pictures that take no time."""
-    monkeypatch.setattr(html, "make_explorer", lambda *_: SimpleNamespace(head="", html="<p>map</p>"))
+    monkeypatch.setattr(
+        html, "make_explorer", lambda *_, **__: SimpleNamespace(head="", html="<p>map</p>", has_weights=True)
+    )
     monkeypatch.setattr(cards, "figure_uri", lambda make: "data:image/png;base64,")
     monkeypatch.setattr(html, "result_png", lambda result: b"")
 
@@ -26,7 +28,8 @@ def stored(run: Runner) -> Path:
 
 def test_the_report_lies_beside_the_result(run: Runner, stored: Path):
     done = run("report", "out")
-    assert done.code == 0 and done.err == "" and done.out.startswith("ROBUST: Everywhere in the domain")
+    assert done.code == 0 and done.out.startswith("ROBUST: Everywhere in the domain")
+    assert done.err == "note: the report contains all weights of the network; --no-weights leaves them out\n"
     assert "out/report.html" in done.out
     text = Path("out/report.html").read_text(encoding="utf-8")
     assert "steadygaze report out --force" in text and load("out").question.model.sha256 in text
@@ -81,3 +84,10 @@ def test_a_damaged_result_is_refused(run: Runner, stored: Path):
     (stored / "regions.npz").write_bytes(b"")
     done = run("report", "out")
     assert done.code == 2 and "damaged" in done.err and not (stored / "report.html").exists()
+
+
+def test_without_weights_and_names(run: Runner, stored: Path):
+    done = run("report", "out", "--no-weights", "--redact", "--out", "page.html")
+    assert done.code == 0 and done.err == ""
+    text = Path("page.html").read_text(encoding="utf-8")
+    assert "M-FNN-100" not in text and "mnist" not in text and "steadygaze verify MODEL.onnx" in text

@@ -69,7 +69,9 @@ class Page(HTMLParser):
 @pytest.fixture(autouse=True)
 def plain(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     """No interactive map, and pictures that take no time; what they show is tested elsewhere."""
-    monkeypatch.setattr(html, "make_explorer", lambda *_: SimpleNamespace(head="", html="<p>map</p>"))
+    monkeypatch.setattr(
+        html, "make_explorer", lambda *_, **__: SimpleNamespace(head="", html="<p>map</p>", has_weights=True)
+    )
 
     tiny = image_uri(np.zeros((1, 2, 2)))
     monkeypatch.setattr(cards, "figure_uri", lambda make: tiny)
@@ -281,7 +283,9 @@ def test_a_file_is_written_whole_and_only_reports_are_replaced(result: Result, t
 
 def test_real_pictures_are_inside(result: Result, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.undo()
-    monkeypatch.setattr(html, "make_explorer", lambda *_: SimpleNamespace(head="", html="<p>map</p>"))
+    monkeypatch.setattr(
+        html, "make_explorer", lambda *_, **__: SimpleNamespace(head="", html="<p>map</p>", has_weights=True)
+    )
     text = make_report(result)
     sizes = sorted(len(image["src"] or "") for image in Page(text).all("img"))
     assert sizes[-1] > 50_000 and sizes[-2] > 20_000, "the map and the boundary"

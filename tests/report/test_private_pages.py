@@ -52,7 +52,7 @@ def test_a_redacted_page_names_nothing(stored, monkeypatch):
     assert written
     for secret in (*SECRETS, str(stored), socket.gethostname()):
         assert secret not in texts, secret
-    visible = re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
+    visible = re.sub(r"<(script|style).*?</\1>", "", page, flags=re.DOTALL)
     assert not re.search(rf"\b{re.escape(getpass.getuser())}\b", visible)
     assert "GiB" not in visible and "processors" not in visible and "time of the run" not in visible
     assert "are left out" in visible and "MODEL.onnx" in visible

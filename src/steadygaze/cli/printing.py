@@ -4,7 +4,7 @@ import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from rich import box
 from rich.console import Console
@@ -23,6 +23,9 @@ from ..tolerances import MAX_MAP_PARAMETERS
 from ..words import percent_up, share_text
 from .answer_text import domain_facts, question_text, search_facts, verdict_text
 from .readable_help import NARROW
+
+LONG_WORD = 9
+"""Letters that a column of a table has room for in a narrow terminal."""
 
 STYLES = {
     Verdict.ROBUST.exit_code: "bold green",
@@ -121,10 +124,13 @@ def print_notes(notes: Iterable[str]) -> None:
 
 def numbers_table(*titles: str) -> Table:
     """A table of numbers under titles, each row named in its first column."""
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1))
+    is_narrow = Console().width < NARROW
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 0, 0, 1) if is_narrow else (0, 1))
     for place, title in enumerate(titles):
-        is_whole = place == 0 and Console().width >= NARROW
-        table.add_column(Text(title), no_wrap=is_whole, justify="right" if place else "left")
+        justify: Literal["left", "right"] = "right" if place else "left"
+        table.add_column(
+            Text(title), no_wrap=place == 0 and not is_narrow, justify=justify, min_width=LONG_WORD * is_narrow
+        )
     return table
 
 
