@@ -322,8 +322,9 @@ def join_starts(parts: list[np.ndarray]) -> np.ndarray:
 
 def starts_of(sizes: np.ndarray) -> np.ndarray:
     """Where runs of the given sizes (R,) begin, and where the last one ends (R+1,)."""
-    starts = np.zeros(len(sizes) + 1, dtype=np.int64)
-    np.cumsum(sizes, out=starts[1:])
+    starts = np.empty(len(sizes) + 1, dtype=np.int64)
+    starts[0] = 0
+    np.add.accumulate(sizes, out=starts[1:])
     return starts
 
 

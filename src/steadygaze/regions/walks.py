@@ -163,7 +163,7 @@ class FlatWalk(LayerWalk):
         self.walk, self.output = self.room.walk, self.room.output
         walk = self.walk
         walk.forms[:, : root.shape[1]] = root
-        np.abs(root).sum(axis=0, out=walk.peak[: root.shape[1]])
+        np.add.reduce(np.abs(root), axis=0, out=walk.peak[: root.shape[1]])
         walk.versions[forms.FED_FROM] = -1
         walk.x[:count], walk.y[:count] = polytopes.points.T
         walk.edge[:count] = polytopes.facets
