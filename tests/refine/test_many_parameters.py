@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from tests.support.networks.dense_files import write_dense
 
 import steadygaze as sg
 from steadygaze.bounds.bounder import Bounder
 from steadygaze.budget import Budget, Limits
 from steadygaze.errors import SteadygazeError
 from steadygaze.question import make_question
+from support.networks.dense_files import write_dense
 
 
 def write_model(path, first, shift, second, constant):

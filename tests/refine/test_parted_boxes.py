@@ -7,7 +7,6 @@ from math import factorial
 
 import numpy as np
 import pytest
-from tests.support.networks.dense_files import write_dense
 
 import steadygaze as sg
 from steadygaze.engines.refine import parted_boxes
@@ -16,6 +15,7 @@ from steadygaze.engines.refine.pointwise import PointPasses
 from steadygaze.engines.refine.self_check import parted_contradictions
 from steadygaze.errors import StoreError
 from steadygaze.polytopes.halfspace_shares import halfspace_shares
+from support.networks.dense_files import write_dense
 
 LIGHTS = [f"patch:x={n},y=0,w=1,h=1:0..0.5" for n in range(4)]
 
