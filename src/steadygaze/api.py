@@ -366,8 +366,8 @@ def draw(
 ) -> list[Path]:
     """Draw a figure from results, or from the directories that hold them; returns the files written.
 
-    * kind: "map", "path", "strip", "boundary", "curve", "columns" (of several results), "tiling" or "visited" (of
-      searches).
+    * kind: "map", "path", "strip", "sections" (of refinements of more than three parameters), "boundary", "curve",
+      "columns" (of several results), "tiling" or "visited" (of searches).
     * path: the name of the files without their endings.
     * formats: "png", "svg", "pdf".
     * force: replace existing files.
