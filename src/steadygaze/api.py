@@ -13,9 +13,8 @@ from .compare.comparison import Comparison, compare_results
 from .engines import AUTO, RunPlan, load
 from .engines.contract import Goal, Progress, RunOptions, Until
 from .errors import OptionError
-from .inputs import given_image
 from .presets.lists import find_preset
-from .presets.run import PresetAnswer, PresetResult, refuse_options, run_preset
+from .presets.run import PresetAnswer, PresetResult, image_shape, refuse_options, run_preset
 from .question import ImageLike, ModelLike, PerturbationsLike, Question, make_question
 from .results.export import check_what, make_table, write_table
 from .results.result import Result
@@ -337,7 +336,6 @@ def verify_preset(
     refuse_options({}, method)
     options = RunOptions(until=until, goal=goal, threads=threads)
     plan = RunPlan.check(method, options, property=question.get("property", "both"))
-    shape = given_image(image)[0].shape
 
     def ask(specs: Sequence[str]) -> Question:
         return make_question(model, image, specs, **question)
@@ -345,7 +343,7 @@ def verify_preset(
     def run(asked: Question, own: Budget) -> Result:
         return plan.run(asked, own)
 
-    return run_preset(chosen, (shape[0], shape[1], shape[2]), ask, run, budget or Budget(), progress)
+    return run_preset(chosen, image_shape(ask), ask, run, budget or Budget(), progress)
 
 
 def draw(

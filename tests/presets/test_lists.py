@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from steadygaze.errors import OptionError, PerturbationError
-from steadygaze.perturbation import compose, find_families, parse_spec
+from steadygaze.perturbation import Shift, compose, find_families, parse_specs
 from steadygaze.presets.lists import CAMERA_MOVES, PRESETS, find_preset
 
 SHAPES = [(1, 28, 28), (3, 32, 32), (3, 9, 20), (1, 1, 1), (3, 64, 48)]
@@ -25,7 +25,7 @@ def test_specs_parse_and_fit(name, shape):
     """Only questions about colour, and rectangles beside each other in a single pixel, do not fit some image."""
     image = np.random.default_rng(1).random(shape)
     for question in find_preset(name).questions:
-        parsed = [parse_spec(spec) for spec in question.specs(*shape[1:])]
+        parsed = parse_specs(question.specs(*shape[1:]))
         try:
             perturbed = compose(parsed, image)
         except PerturbationError as error:
@@ -36,9 +36,9 @@ def test_specs_parse_and_fit(name, shape):
 
 
 def test_a_question_waits_only_for_families_that_do_not_exist():
-    known = find_families()
+    known = {*find_families(), Shift.keyword}
     awaited = {question.name for preset in PRESETS.values() for question in preset.awaited}
-    missing = {question.name for question in CAMERA_MOVES if not known.keys() >= set(question.keywords)}
+    missing = {question.name for question in CAMERA_MOVES if not known >= set(question.keywords)}
     assert awaited == missing
     assert {"rotate", "scale", "shear", "shift"} == {question.keywords[0] for question in CAMERA_MOVES}
     assert set(CAMERA_MOVES) <= set(PRESETS["camera"].listed)

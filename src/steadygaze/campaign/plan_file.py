@@ -29,9 +29,9 @@ from ..inputs import read_fitting
 from ..network.layout import ReadOptions
 from ..network.model import model_from_file
 from ..perturbation import compose, file_digests, parse_specs
-from ..presets.lists import find_preset
 from ..question_options import OPTIONS, THRESHOLDS, QuestionOption, fitted_options
 from .plan_inputs import IMAGE_ENDINGS, ExpectedLabels, find_files, find_models
+from .plan_presets import preset_combinations
 from .set_requirement import SetRequirement
 from .stored_campaign import (
     METHODS,
@@ -189,7 +189,7 @@ class _Reader:
         images: dict[str, PlannedImage] = {}
         for place, image in self._images():
             self._add(place, images, image)
-        combinations |= dict(self._preset_combinations(images, combinations))
+        combinations |= self._preset_combinations(images)
         models: dict[str, PlannedModel] = {}
         for place, model in self._models(images):
             self._add(place, models, model)
@@ -240,23 +240,13 @@ class _Reader:
                 self.files[name] = " ".join(digests)
             yield name, tuple(specs)
 
-    def _preset_combinations(
-        self, images: Mapping[str, PlannedImage], known: Mapping[str, tuple[str, ...]]
-    ) -> Iterator[tuple[str, tuple[str, ...]]]:
+    def _preset_combinations(self, images: Mapping[str, PlannedImage]) -> dict[str, tuple[str, ...]]:
         """The questions of presets as combinations; their places depend on the size of the images."""
-        sizes = {_pixels(image).shape[1:] for image in images.values()} if self.file.preset else set()
-        if len(sizes) > 1:
-            self._refuse(f"a preset needs images of one size, these have {len(sizes)}; write a plan for each size")
-        for text in _listed(self.file.preset) if sizes else ():
-            preset = self._checked("preset", find_preset, text)
-            for question in preset.questions:
-                name = f"{preset.name}-{question.name}"
-                if name in known or name in self.preset_names:
-                    self._refuse(f"combination {name} occurs twice; leave one out")
-                self.preset_names.add(name)
-                yield name, question.specs(*next(iter(sizes)))
-            for question in preset.awaited:
-                self.notes[f"{preset.name}-{question.name} is left out: no family {question.keywords[0]} yet"] = None
+        presets = _listed(self.file.preset or [])
+        sizes = [_pixels(image).shape[1:] for image in images.values()] if presets else []
+        found = self._checked("preset", preset_combinations, presets, sizes, list(self.file.combinations or {}))
+        self.preset_names, self.notes = set(found.combinations), dict.fromkeys(found.notes)
+        return found.combinations
 
     def _images(self) -> Iterator[tuple[str, PlannedImage]]:
         for number, table in enumerate(self.file.images, 1):

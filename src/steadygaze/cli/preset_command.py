@@ -9,11 +9,10 @@ from rich.text import Text
 
 from ..budget import Budget
 from ..engines import RunPlan
-from ..inputs import given_image
 from ..labels import Label
 from ..presets.files import begin_preset, check_preset_directory, finish_preset, share_cells, verdict_sentence
 from ..presets.lists import find_preset
-from ..presets.run import PresetAnswer, PresetResult, run_preset
+from ..presets.run import PresetAnswer, PresetResult, image_shape, run_preset
 from ..results.store import directory_name
 from .printing import numbers_table, print_json, print_notes, print_places, print_verdict
 from .run_progress import showing_progress
@@ -42,7 +41,6 @@ def verify_preset(
 ) -> int:
     """Run a preset; `ask` makes the question of perturbations, `deliver` stores a result in a directory."""
     preset = find_preset(name)
-    shape = given_image(image)[0].shape
     directory = check_preset_directory(out or directory_name(model, image, "preset", name), force=force)
     is_begun = False
 
@@ -58,7 +56,7 @@ def verify_preset(
         if answer.result is not None:
             deliver(answer.result, directory / answer.name)
 
-    found = run_preset(preset, (shape[0], shape[1], shape[2]), ask, run, budget, done)
+    found = run_preset(preset, image_shape(ask), ask, run, budget, done)
     if not is_begun:
         begin_preset(directory, name)
     files = finish_preset(directory, found, formats=formats)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from ..errors import OptionError
-from ..perturbation import find_families
+from ..perturbation import Shift, find_families
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ class Preset:
     @property
     def questions(self) -> tuple[PresetQuestion, ...]:
         """The questions whose families exist in this version."""
-        known = find_families()
-        return tuple(one for one in self.listed if known.keys() >= set(one.keywords))
+        known = {*find_families(), Shift.keyword}
+        return tuple(one for one in self.listed if known >= set(one.keywords))
 
     @property
     def awaited(self) -> tuple[PresetQuestion, ...]:

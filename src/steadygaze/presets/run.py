@@ -139,7 +139,16 @@ def _answer(
     limits = budget.limits
     timeout = None if limits.timeout_seconds is None else seconds
     own = Budget(Limits(timeout, limits.max_regions, limits.memory_gib), cancelled=budget.cancelled)
-    return PresetAnswer(question.name, specs, run(asked, own))
+    try:
+        return PresetAnswer(question.name, specs, run(asked, own))
+    except OptionError as error:  # the method does not take these perturbations
+        return PresetAnswer(question.name, specs, reason=str(error))
+
+
+def image_shape(ask: Asker) -> tuple[int, int, int]:
+    """The shape of the image as the network takes it, from a question about it."""
+    channels, height, width = ask(["brightness:0..0.1"]).perturbed.x0.shape
+    return channels, height, width
 
 
 def refuse_options(options: dict[str, Any], method: str) -> None:

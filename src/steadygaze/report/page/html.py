@@ -22,6 +22,7 @@ from ...results.redaction import redacted
 from ...results.result import Result
 from ...results.store import MODEL, read_origin
 from ...results.summary import Summary
+from ...tolerances import MAX_MAP_PARAMETERS
 from ..drawing.exhibits import ShownMaps
 from ..drawing.outlines import HALF, OBJECT, Outline, outline_edges
 from ..figures import has_figure, result_png
