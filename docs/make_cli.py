@@ -87,7 +87,8 @@ REFINE_KEYS = {
     "guarantee_shares": "shares of the domain where the property is decided by bounds that hold whatever the rounding "
     "(`rounding-sound`), where it is decided by regions in float64 arithmetic with error bounds or in exact arithmetic "
     "(`float64 with slack`), and where it is undecided (`undecided`)",
-    "boxes": "number of boxes: `all`, decided by bounds (`bounded`), mapped region by region (`exact`), undecided "
+    "boxes": "number of boxes: `all`, decided by bounds (`bounded`), decided on either side of a plane "
+    "(`parted`), mapped region by region (`exact`), undecided "
     "(`open`)",
     "until, goal": "the options of that name, as given",
     "relaxation": "the kind of bounds used",
@@ -192,8 +193,11 @@ def reference() -> str:
         "",
         inspect.cleandoc(Boxes.__doc__ or "").partition("\n\n")[2],
         "",
-        "`box_state` is 0 open, 1 decided by bounds, 2 mapped region by region. `points` are violating thetas. "
-        "The arrays of a map hold the regions of mapped boxes, and `box_of` the box of each region.",
+        "`box_state` is 0 open, 1 decided by bounds, 2 mapped region by region, 3 parted by a plane. `points` are "
+        "violating thetas. The arrays of a map hold the regions of mapped boxes, and `box_of` the box of each region.",
+        "",
+        "The arrays of parted boxes (`part_…`) follow their order: slopes, offset and slack of the plane in the box "
+        "scaled to [−1, 1]^d, and the enclosures on its positive and its negative side.",
         "",
     ]
     return "\n".join(lines).rstrip() + "\n"

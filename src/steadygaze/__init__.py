@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .api import compare, draw, export, load, search, verify
+    from .api import compare, draw, export, load, search, verify, verify_preset
     from .budget import Budget, Limits
     from .compare.comparison import Comparison
     from .errors import (
@@ -24,10 +24,11 @@ if TYPE_CHECKING:
     from .labels import Property, Status, Verdict
     from .network.model import Model, read_model
     from .perturbation import Brightness, Darkness, Patch, Perturbation, Translate, parse_spec
+    from .presets.run import PresetAnswer, PresetResult
     from .results.result import Point, Result
 
 _PLACES = {
-    "api": ("compare", "draw", "export", "load", "search", "verify"),
+    "api": ("compare", "draw", "export", "load", "search", "verify", "verify_preset"),
     "budget": ("Budget", "Limits"),
     "compare.comparison": ("Comparison",),
     "errors": (
@@ -42,6 +43,7 @@ _PLACES = {
     "labels": ("Property", "Status", "Verdict"),
     "network.model": ("Model", "read_model"),
     "perturbation": ("Brightness", "Darkness", "Patch", "Perturbation", "Translate", "parse_spec"),
+    "presets.run": ("PresetAnswer", "PresetResult"),
     "results.result": ("Point", "Result"),
 }
 """The module of every public name."""
@@ -63,6 +65,8 @@ __all__ = [
     "Perturbation",
     "PerturbationError",
     "Point",
+    "PresetAnswer",
+    "PresetResult",
     "Property",
     "Result",
     "Status",
@@ -78,6 +82,7 @@ __all__ = [
     "read_model",
     "search",
     "verify",
+    "verify_preset",
 ]
 
 

@@ -13,7 +13,9 @@ from .compare.comparison import Comparison, compare_results
 from .engines import AUTO, RunPlan, load
 from .engines.contract import Goal, Progress, RunOptions, Until
 from .errors import OptionError
-from .question import ImageLike, ModelLike, PerturbationsLike, make_question
+from .presets.lists import find_preset
+from .presets.run import PresetAnswer, PresetResult, image_shape, refuse_options, run_preset
+from .question import ImageLike, ModelLike, PerturbationsLike, Question, make_question
 from .results.export import check_what, make_table, write_table
 from .results.result import Result
 
@@ -23,7 +25,7 @@ Drawn = str | Path | Result
 SEARCHES = ("bfs", "gbs", "boundary")
 LineLike = str | Sequence[float] | np.ndarray
 
-__all__ = ["compare", "draw", "export", "load", "search", "verify"]
+__all__ = ["compare", "draw", "export", "load", "search", "verify", "verify_preset"]
 
 
 class QuestionOptions(TypedDict, total=False):
@@ -304,6 +306,46 @@ def search(
     return plan.run(question, budget, advance)
 
 
+def verify_preset(
+    model: ModelLike,
+    image: ImageLike,
+    preset: str,
+    *,
+    method: Literal["auto", "map", "refine"] = "auto",
+    until: Until | None = None,
+    goal: Goal | None = None,
+    threads: int | None = None,
+    budget: Budget | None = None,
+    progress: Callable[[PresetAnswer], None] | None = None,
+    **question: Unpack[QuestionOptions],
+) -> PresetResult:
+    """Ask the questions of a preset one after another: "light", "weather", "camera" or "dirt"; the guide lists them.
+
+    * budget: for all questions together; each may use an equal part of the time that is left.
+    * progress: called with every answer.
+
+    The other arguments are those of `verify`. A question that does not apply to the image (saturation of a grey one) is
+    skipped with a reason. `verdict` is not robust if one answer is, else undecided if one is, else robust. `results`
+    holds the results by name, `comparison` compares them, `save` stores all of them.
+
+    >>> found = verify_preset("M-FNN-100", "mnist:69990", "dirt", method="refine", goal="verdict", property="cr")
+    >>> found.verdict.value, len(found.answers)
+    ('not robust', 6)
+    """
+    chosen = find_preset(preset)
+    refuse_options({}, method)
+    options = RunOptions(until=until, goal=goal, threads=threads)
+    plan = RunPlan.check(method, options, property=question.get("property", "both"))
+
+    def ask(specs: Sequence[str]) -> Question:
+        return make_question(model, image, specs, **question)
+
+    def run(asked: Question, own: Budget) -> Result:
+        return plan.run(asked, own)
+
+    return run_preset(chosen, image_shape(ask), ask, run, budget or Budget(), progress)
+
+
 def draw(
     kind: str,
     results: Drawn | Sequence[Drawn],
@@ -322,8 +364,8 @@ def draw(
 ) -> list[Path]:
     """Draw a figure from results, or from the directories that hold them; returns the files written.
 
-    * kind: "map", "path", "strip", "boundary", "curve", "columns" (of several results), "tiling" or "visited" (of
-      searches).
+    * kind: "map", "path", "strip", "sections" (of refinements of more than three parameters), "boundary", "curve",
+      "columns" (of several results), "tiling" or "visited" (of searches).
     * path: the name of the files without their endings.
     * formats: "png", "svg", "pdf".
     * force: replace existing files.

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from PIL import Image
 
 from steadygaze import zoo
 from steadygaze.campaign.plan_file import BUNDLED, read_plan
 from steadygaze.campaign.stored_campaign import LONGEST_KEY, Plan, make_key
 from steadygaze.errors import SteadygazeError
+from steadygaze.presets.lists import PRESETS
 from steadygaze.question_options import OPTIONS
 
 GOOD = """
@@ -218,3 +220,33 @@ def test_keys_name_files():
     for words in (("../../etc", "x"), (".hidden",), ("a" * 400,), ("ü/ß", "25%")):
         key = make_key(*words)
         assert "/" not in key and not key.startswith(".") and len(key) <= LONGEST_KEY + 10
+
+
+def test_a_preset_adds_its_questions_to_the_combinations(folder: Path):
+    plan = plan_from(
+        folder, 'preset = ["light", "dirt"]\n' + GOOD.replace('combinations = ["TB"]', 'combinations = "light-*"')
+    )
+    assert set(plan.combinations) >= {"B", "TB", "light-brightness", "light-saturation", "dirt-two-spots"}
+    asked = {task.combination for task in plan.tasks if task.method == "map"}
+    assert "light-vignette" in asked and "light-saturation" not in asked and "dirt-two-spots" not in asked
+    assert any("light-saturation, mnist:69990" in note and "left out" in note for note in plan.notes)
+    assert Plan.from_data(json.loads(json.dumps(plan.as_data()))).notes == plan.notes
+
+
+def test_a_preset_replaces_the_table_of_combinations(folder: Path):
+    head, _, rest = GOOD.partition("[combinations]")
+    runs = rest[rest.index("[[runs]]") :].replace('combinations = ["TB"]', "")
+    plan = plan_from(folder, f'preset = "weather"\n{head}{runs}')
+    assert set(plan.combinations) == {f"weather-{question.name}" for question in PRESETS["weather"].questions}
+
+
+def test_bad_presets_of_plans_are_refused(folder: Path):
+    with pytest.raises(SteadygazeError, match=r"plan.toml: preset: preset 'lite' is not known; expected light, "):
+        plan_from(folder, 'preset = "lite"\n' + GOOD)
+    with pytest.raises(SteadygazeError, match=r"preset is 3; expected light, weather, camera or dirt"):
+        plan_from(folder, "preset = 3\n" + GOOD)
+    with pytest.raises(SteadygazeError, match=r"combination light-haze occurs twice|light-brightness occurs twice"):
+        plan_from(folder, 'preset = ["light", "light"]\n' + GOOD)
+    Image.new("L", (20, 20)).save(folder / "photos" / "c.png")
+    with pytest.raises(SteadygazeError, match=r"a preset needs images of one size, these have 2"):
+        plan_from(folder, 'preset = "light"\n' + GOOD)

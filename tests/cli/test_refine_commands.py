@@ -60,10 +60,10 @@ def test_the_method_is_picked_and_named(run: Runner, monkeypatch: pytest.MonkeyP
     assert run("show", "large", "--exit-code").code == 10
 
 
-def test_four_parameters_are_refined_without_a_picture(run: Runner):
+def test_four_parameters_are_refined(run: Runner):
     told = run(*FOUR, "--property", "cr", "--out", "out")
     assert told.code == 0 and "refine: the map takes up to 3 parameters" in told.out, told.err
-    assert "picture none" in told.out and "label kept" in told.out and "IR" not in told.out
+    assert "map.png" in told.out and "label kept" in told.out and "IR" not in told.out
     refused = run("boundary", "out")
     assert refused.code == 2 and "up to 3 parameters" in refused.err
     assert run(*FOUR, "--method", "map", "--out", "map").code == 2

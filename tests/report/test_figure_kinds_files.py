@@ -34,10 +34,19 @@ def search() -> Result:
     return replace(found, question=replace(found.question, model_name=PICTURE, image_name=PICTURE))
 
 
+@pytest.fixture(scope="module")
+def many() -> Result:
+    specs = [f"patch:x={x},y=12,w=2,h=2:0..0.001" for x in (10, 12, 14, 16)]
+    found = steadygaze.verify("M-FNN-100", "mnist:69990", specs, property="cr", threads=1, names=[SCRIPT] * 10)
+    return replace(found, question=replace(found.question, model_name=PICTURE, image_name=PICTURE))
+
+
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_in_every_format_without_markup(kind: str, result: Result, search: Result, tmp_path: Path) -> None:
+def test_every_kind_in_every_format_without_markup(
+    kind: str, result: Result, search: Result, many: Result, tmp_path: Path
+) -> None:
     steps = 2 if kind in ("path", "strip") else None
-    source, formats = search if kind == "visited" else result, ["png", "svg", "pdf"]
+    source, formats = {"visited": search, "sections": many}.get(kind, result), ["png", "svg", "pdf"]
     drawn = steadygaze.draw(kind, source, tmp_path / "new" / "figure.svg", formats=formats, steps=steps)
     assert [path.name for path in drawn] == ["figure.png", "figure.svg", "figure.pdf"]
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == sorted(path.name for path in drawn)

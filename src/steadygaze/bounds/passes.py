@@ -69,6 +69,20 @@ class Readout:
         own = np.ascontiguousarray(forms.forms[:, 1 : 1 + parameters]).reshape(boxes * parameters, -1)
         return np.abs(own @ self.row.T).reshape(boxes, parameters, -1)
 
+    def planes(self, forms: Forms, parameters: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Affine functions close to the given ones: slopes (B, R, parameters), offsets (B, R), and a bound (B, R).
+
+        The bound holds for the distance between the two anywhere on the box; it is infinite if unknown.
+        """
+        values, error = self._applied(forms)
+        generators = np.abs(values[:, 1 + parameters :]).sum(axis=1)
+        offset = values[:, 0] + self.constant
+        slack = (generators + error + self.constant_error) * up(sum(forms.forms.shape[1:]))
+        slack += gamma(4) * (np.abs(values[:, 0]) + np.abs(self.constant) + slack) + LEAST
+        slopes = np.moveaxis(values[:, 1 : 1 + parameters], 1, 2)
+        is_known = np.isfinite(offset) & np.isfinite(slack) & np.isfinite(slopes).all(axis=2)
+        return slopes, offset, np.where(is_known, slack, np.inf)
+
     def at_corners(self, forms: Forms, corners: Corners) -> tuple[np.ndarray, np.ndarray]:
         """Values (B, V, R) at the corners of affine functions close to the given ones on the polytopes.
 

@@ -23,7 +23,7 @@ from ..attention.measures import Measure
 from ..class_names import bundled_names, find_label, read_class_names
 from ..engines import ENGINES
 from ..engines.contract import UNTIL, W_DELTA
-from ..errors import ModelError, OptionError, SteadygazeError
+from ..errors import ModelError, OptionError, PerturbationError, SteadygazeError
 from ..images import read_image
 from ..inputs import read_fitting
 from ..network.layout import ReadOptions
@@ -31,6 +31,7 @@ from ..network.model import model_from_file
 from ..perturbation import compose, file_digests, parse_specs
 from ..question_options import OPTIONS, THRESHOLDS, QuestionOption, fitted_options
 from .plan_inputs import IMAGE_ENDINGS, ExpectedLabels, find_files, find_models
+from .plan_presets import preset_combinations
 from .set_requirement import SetRequirement
 from .stored_campaign import (
     METHODS,
@@ -130,14 +131,16 @@ def _several(table: str) -> Meta:
     return Meta(min_length=1, description=f"at least one table [[{table}]]; docs/campaign.md has an example")
 
 
+COMBINATIONS = 'a table of perturbations by name, such as BP = ["brightness"]'
+
+
 class _PlanFile(_Table, frozen=True, kw_only=True):
     campaign: Annotated[_Campaign, Meta(description="a table [campaign]")] = _Campaign()
     limits: Annotated[_Limits, Meta(description="a table [limits]")] = _Limits()
     models: Annotated[list[_Models], _several("models")]
     images: Annotated[list[_Images], _several("images")]
-    combinations: Annotated[
-        dict[str, Any], Meta(min_length=1, description='a table of perturbations by name, such as BP = ["brightness"]')
-    ]
+    combinations: Annotated[Annotated[dict[str, Any], Meta(min_length=1)] | None, Meta(description=COMBINATIONS)] = None
+    preset: Annotated[Texts | None, Meta(description="light, weather, camera or dirt, or a list of such names")] = None
     runs: Annotated[list[_Run], _several("runs")]
 
 
@@ -178,12 +181,15 @@ class _Reader:
             self._refuse(_explain(str(error), content))
         self.fitting: set[tuple[str, str]] = set()
         self.files: dict[str, str] = {}
+        self.preset_names: set[str] = set()  # combinations that need not fit every image
+        self.notes: dict[str, None] = {}
 
     def plan(self) -> Plan:
         combinations = dict(self._combinations())
         images: dict[str, PlannedImage] = {}
         for place, image in self._images():
             self._add(place, images, image)
+        combinations |= self._preset_combinations(images)
         models: dict[str, PlannedModel] = {}
         for place, model in self._models(images):
             self._add(place, models, model)
@@ -199,7 +205,7 @@ class _Reader:
             if Path(mask).is_file():
                 self.files[mask] = digest_of(Path(mask))
         require, keep = tuple(self._require(planned)), self.file.campaign.keep
-        return Plan(name, models, images, combinations, planned, require, keep, self.files)
+        return Plan(name, models, images, combinations, planned, require, keep, self.files, tuple(self.notes))
 
     def _require(self, tasks: Sequence[Task]) -> Iterator[PlannedRequirement]:
         """The requirements of single runs, and those of all problems."""
@@ -221,7 +227,9 @@ class _Reader:
         known[entry.name] = entry
 
     def _combinations(self) -> Iterator[tuple[str, tuple[str, ...]]]:
-        for name, value in self.file.combinations.items():
+        if self.file.combinations is None and self.file.preset is None:
+            self._refuse(f"the file has no combinations; expected {COMBINATIONS}, or a preset")
+        for name, value in (self.file.combinations or {}).items():
             try:
                 specs = _listed(msgspec.convert(value, Texts))
             except msgspec.ValidationError:
@@ -231,6 +239,14 @@ class _Reader:
             if digests:
                 self.files[name] = " ".join(digests)
             yield name, tuple(specs)
+
+    def _preset_combinations(self, images: Mapping[str, PlannedImage]) -> dict[str, tuple[str, ...]]:
+        """The questions of presets as combinations; their places depend on the size of the images."""
+        presets = _listed(self.file.preset or [])
+        sizes = [_pixels(image).shape[1:] for image in images.values()] if presets else []
+        found = self._checked("preset", preset_combinations, presets, sizes, list(self.file.combinations or {}))
+        self.preset_names, self.notes = set(found.combinations), dict.fromkeys(found.notes)
+        return found.combinations
 
     def _images(self) -> Iterator[tuple[str, PlannedImage]]:
         for number, table in enumerate(self.file.images, 1):
@@ -322,16 +338,32 @@ class _Reader:
             options = self._options(place, number, run)
             for model in chosen:
                 own = [image for image in images.values() if image.group == models[model].group]
-                for image, name in [] if run.fit else product(own, named):
-                    self._check_fit(image, name, combinations[name])
-                for image, name, option in product(own, named, options):
+                if run.fit and not self.preset_names.isdisjoint(named):
+                    self._refuse(f"{place}.fit does not go with a preset, whose places follow the size of the images")
+                fitting = [
+                    (image, name)
+                    for image, name in product(own, named)
+                    if run.fit or self._check_fit(image, name, combinations[name])
+                ]
+                for (image, name), option in product(fitting, options):
                     yield _task(model, image.name, name, option)
 
-    def _check_fit(self, image: PlannedImage, name: str, specs: Sequence[str]) -> None:
-        """Refuse perturbations that leave the image or cannot be combined, before anything runs."""
-        if (image.name, name) not in self.fitting:
-            self.fitting.add((image.name, name))
+    def _check_fit(self, image: PlannedImage, name: str, specs: Sequence[str]) -> bool:
+        """Refuse perturbations that leave the image or cannot be combined, before anything runs.
+
+        A question of a preset that does not apply to the image is left out, with a note: then the answer is False.
+        """
+        if (image.name, name) in self.fitting:
+            return True
+        try:
             self._checked(f"combinations.{name}, {image.name}", compose, parse_specs(specs), _pixels(image))
+        except PerturbationError as error:
+            if name not in self.preset_names:
+                raise
+            self.notes[f"{error} (left out)"] = None
+            return False
+        self.fitting.add((image.name, name))
+        return True
 
     def _options(self, place: str, number: int, run: _Run) -> list[dict[str, Any]]:
         """The settings of a run's problems: one set for every choice of the question's options."""

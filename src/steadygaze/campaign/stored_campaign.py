@@ -130,7 +130,7 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True):
     """A campaign as it will be run; tables list `tasks` in this order.
 
     keep: which results stay on disk, `all`, `violations` or `none`. files: digests of the files behind perturbations,
-    by the names of combinations, and of masks, by their texts.
+    by the names of combinations, and of masks, by their texts. notes: problems left out, and why.
     """
 
     name: str
@@ -141,6 +141,7 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True):
     require: tuple[PlannedRequirement, ...] = ()
     keep: str = "none"
     files: dict[str, str] = {}
+    notes: tuple[str, ...] = ()
 
     @property
     def has_expected(self) -> bool:

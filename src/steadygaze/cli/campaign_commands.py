@@ -78,9 +78,12 @@ def run(
     from ..campaign.run import run_campaign  # noqa: PLC0415 (slow to import)
     from ..campaign.stored_campaign import Store  # noqa: PLC0415 (slow to import)
     from .gate_text import describe_gate  # noqa: PLC0415 (slow to import)
+    from .printing import print_notes  # noqa: PLC0415 (slow to import)
     from .run_progress import showing_campaign, stopping_on_signals  # noqa: PLC0415 (slow to import)
 
     plan = read_plan(file)
+    if not quiet:
+        print_notes(plan.notes)
     budget = Budget()
     with stopping_on_signals(budget):
         with showing_campaign(budget, is_wanted=not quiet) as progress:

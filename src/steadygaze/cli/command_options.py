@@ -172,11 +172,17 @@ ModelOption = Annotated[
 ImageOption = Annotated[str, option(
     "--image IMAGE", "A PNG, JPEG or NPY file, or a bundled image such as mnist:69990 or fashion:69990.", QUESTION,
 )]  # fmt: skip
-PerturbOption = Annotated[list[str], option(
+PerturbOption = Annotated[list[str] | None, option(
     "--perturb SPEC",
     "A perturbation: brightness:-0.2..0.5, contrast, haze, patch:x=12,y=12,w=4,h=4, blur:sigma=1.5, "
     "translate:dx=3:0..1.5 and others (see the guide). Repeat the option to combine several (a map allows up to three, "
-    "a search four).", QUESTION,
+    "a search four).", QUESTION, default="needed without --preset",
+)]  # fmt: skip
+PresetOption = Annotated[str | None, option(
+    "--preset light|weather|camera|dirt",
+    "Instead of --perturb: a list of questions about the light, the weather, the camera or dirt (see the guide), asked "
+    "one after another. Each result has its own folder in --out, beside one report that compares them. --timeout is "
+    "for all of them.", QUESTION,
 )]  # fmt: skip
 PropertyOption = Annotated[str, option(
     "--property cr|ar|both",

@@ -60,10 +60,9 @@ def describe(
     console.print(Text(summary.guarantee, style="dim"))
     print_places(console, "result", [] if directory is None else [directory])
     print_places(console, "picture", pictures)
-    if len(summary.domain.names) > MAX_MAP_PARAMETERS:
-        held = "regions" if summary.is_search else "boxes"
+    if summary.is_search and len(summary.domain.names) > MAX_MAP_PARAMETERS:
         console.print(
-            Text(f"picture none: up to {MAX_MAP_PARAMETERS} parameters are drawn; regions.npz holds the {held}")
+            Text(f"picture none: up to {MAX_MAP_PARAMETERS} parameters are drawn; regions.npz holds the regions")
         )
 
 

@@ -161,7 +161,9 @@ def export(
 def figure(
     kind: Annotated[
         str,
-        typer.Argument(metavar="KIND", help="map, path, strip, boundary, curve, columns, tiling, visited; see above."),
+        typer.Argument(
+            metavar="KIND", help="map, path, strip, sections, boundary, curve, columns, tiling, visited; see above."
+        ),
     ],
     directories: Annotated[list[Path], typer.Argument(
         metavar="DIR...", help="A directory that verify wrote; for columns, one or more for each network.",

@@ -24,7 +24,8 @@ DRAWING_SECONDS = 2.0
 def verify(
     model: o.ModelOption,
     image: o.ImageOption,
-    perturb: o.PerturbOption,
+    perturb: o.PerturbOption = None,
+    preset: o.PresetOption = None,
     property: o.PropertyOption = "both",
     attention: o.AttentionOption = "distance",
     delta: o.DeltaOption = None,
@@ -71,6 +72,18 @@ def verify(
     from ..engines import RunPlan  # noqa: PLC0415 (slow to import)
     from ..engines.contract import RunOptions  # noqa: PLC0415 (slow to import)
 
+    if (perturb is None) == (preset is None):
+        raise OptionError(
+            "--perturb and --preset were given, but a preset has its own perturbations: leave one out"
+            if perturb
+            else "Missing option '--perturb', or '--preset'; see steadygaze verify --help"
+        )
+    if preset is not None:
+        from ..presets.lists import find_preset  # noqa: PLC0415 (slow to import)
+        from ..presets.run import refuse_options  # noqa: PLC0415 (slow to import)
+
+        find_preset(preset)
+        refuse_options({"resume": resume, "require": require}, method)
     options = RunOptions(until=until, goal=goal, resume=resume, w_delta=w_delta, line=line, threads=threads)
     plan = RunPlan.check(method, options, property=property, needs_shares=require is not None and require.needs_shares)
     budget = Budget(Limits(timeout, max_regions, memory))
@@ -81,25 +94,40 @@ def verify(
         from .printing import print_notes  # noqa: PLC0415 (slow to import)
         from .run_progress import showing_progress, stopping_on_signals  # noqa: PLC0415 (slow to import)
 
+    def ask(specs: Sequence[str]) -> "Question":
+        question = make_question(
+            model, image, specs,
+            property=property, attention=attention, delta=delta, tau=tau, gamma=gamma, top=top, mask=mask,
+            explain=explain, filter=filter, dist=dist, classes=classes,
+            mean=mean, std=std, scale=scale or 1.0, output=output, fit=fit, grey=grey, rgb=rgb,
+            names=None if class_names is None else read_class_names(class_names),
+        )  # fmt: skip
+        if class_names is None:
+            question = with_bundled_names(question, image)
+        if expect is not None:
+            _check_expected(question, expect)
+        return question
+
+    formats = choose_formats(pictures, is_read=not json and not quiet)
+    if preset is not None:
+        from .preset_command import verify_preset  # noqa: PLC0415 (slow to import)
+
+        def deliver(result: "Result", place: Path) -> Delivered:
+            return store_and_draw(result, place, force=force, formats=formats)
+
+        with stopping_on_signals(budget), budget.running():
+            return verify_preset(
+                preset, model=model, image=image, ask=ask, plan=plan, budget=budget, out=out, deliver=deliver,
+                formats=formats, force=force, is_json=json, is_quiet=quiet,
+            )  # fmt: skip
     with stopping_on_signals(budget), budget.running(), budget.clock.phase("read"):
         with showing_progress(budget, is_wanted=not quiet and not json) as display:
-            question = make_question(
-                model, image, perturb,
-                property=property, attention=attention, delta=delta, tau=tau, gamma=gamma, top=top, mask=mask,
-                explain=explain, filter=filter, dist=dist, classes=classes,
-                mean=mean, std=std, scale=scale or 1.0, output=output, fit=fit, grey=grey, rgb=rgb,
-                names=None if class_names is None else read_class_names(class_names),
-            )  # fmt: skip
-            if class_names is None:
-                question = with_bundled_names(question, image)
-            if expect is not None:
-                _check_expected(question, expect)
+            question = ask(perturb or ())
             directory = out or resume or store.default_directory(question, method=plan.name)
             force = force or (resume is not None and out is None)
             check_writable(directory, force=force)
             plan = plan.settle(question, budget)
             result = plan.run(question, budget, display.advance)
-            formats = choose_formats(pictures, is_read=not json and not quiet)
             delivered = store_and_draw(result, directory, force=force, formats=formats, reason=plan.reason)
         if not quiet:
             print_notes(delivered.notes)

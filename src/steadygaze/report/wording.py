@@ -1,5 +1,7 @@
 """Titles of figures and reports: subject, verdict, threshold, and the extent of a result."""
 
+import numpy as np
+
 from ..attention.measures import Measure
 from ..engines.refine.boxes import State
 from ..labels import Property, Verdict
@@ -54,7 +56,7 @@ def extent_text(result: Result) -> str:
     regions = counted(result.region_count, "region")
     found = result.tiling.boxes
     if found is not None:
-        boxes = counted(int((found.state == State.BOUNDED).sum()), "box", "boxes")
+        boxes = counted(int(np.isin(found.state, (State.BOUNDED, State.PARTED)).sum()), "box", "boxes")
         exact = f" and {regions}" if result.region_count else ""
         stopped = "" if result.is_complete else f" (ended by {result.stopped})"
         undecided = result.areas["undecided"][0]

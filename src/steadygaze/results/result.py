@@ -397,7 +397,8 @@ class Result:
     ) -> "list[Path] | Axes | Figure":
         """Draw the map or the visited regions.
 
-        * path: writes PATH.png, or other formats ("svg", "pdf"), and returns the files; with four parameters none.
+        * path: writes PATH.png, or other formats ("svg", "pdf"), and returns the files; none of a search of four
+          parameters.
         * ax: draws one view into these axes of matplotlib and returns them: `by` is "cr" (the label), "ar" (the
           attention) or "both"; by default the property asked. Of three parameters, the section where the third is zero.
         * neither: returns the whole figure.

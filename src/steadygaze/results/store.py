@@ -291,8 +291,13 @@ def default_directory(question: Question, *, method: str | None = None) -> Path:
     """
     image = re.sub(r"\.(png|jpe?g|npy)$", "", question.image_name, flags=re.IGNORECASE)
     texts = (question.model_name, image, *(_name_of(spec) for spec in question.specs))
+    return directory_name(*texts, *([] if method is None else [method]))
+
+
+def directory_name(*texts: str) -> Path:
+    """A name made of texts, at most 120 characters long, with only ASCII letters, digits and . _ -"""
     parts = [re.sub(r"-+", "-", re.sub(r"[^A-Za-z0-9._-]", "-", text)).strip("-.") or "unnamed" for text in texts]
-    name = "--".join(parts if method is None else [*parts, method])
+    name = "--".join(parts)
     if len(name) > LONGEST_NAME:
         name = f"{name[: LONGEST_NAME - 9]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
     return Path(name)

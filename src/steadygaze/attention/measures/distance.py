@@ -147,6 +147,9 @@ class Inconsistent(Measure):
         lower, upper = sums.sum(axis=1).T
         terms, tiny = classes + centre.shape[2] + 8, classes * LEAST_ROOT
         least, most = np.maximum(lower * down(terms) - tiny, 0.0), upper * up(terms) + tiny
+        # Maps that are exactly zero, as expected, do not differ at all; a sum may be zero by underflow alone.
+        for box in np.flatnonzero(upper == 0.0) if not any(end.any() for end in expected) else ():
+            most[box] = tiny if centre[box].any() or radius[box].any() else 0.0
         # After an overflow, nothing is known.
         return np.stack([np.where(np.isfinite(least), least, 0.0), np.where(np.isnan(most), np.inf, most)], axis=1)
 

@@ -36,6 +36,7 @@ class State(IntEnum):
     OPEN = 0  # undecided: may still be split, or subdivided exactly
     BOUNDED = 1  # decided by bounds
     EXACT = 2  # subdivided into its exact regions
+    PARTED = 3  # decided by bounds on either side of a plane (see `parted_boxes`)
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,6 +212,11 @@ class Frontier:
         if self.pool is not None:
             self.pool.shutdown()
 
+    @property
+    def run_all(self) -> Callable:
+        """As `map`, by all threads."""
+        return map if self.pool is None else self.pool.map
+
     def blocks(self, boxes: Boxes) -> Iterator[Boxes]:
         """The boxes in blocks of `BLOCK` batches, each of one knot cell."""
         step = BLOCK * self.bounder.batch
@@ -236,19 +242,18 @@ class Frontier:
                 )
             return self.bounder.bound(cell, low, high, needs[part])
 
-        run_all: Callable = map if self.pool is None else self.pool.map
-        found = list(run_all(run, parts))
+        found = list(self.run_all(run, parts))
         back = np.argsort(order)
         margin, inconsistency, unstable, pull = (
             np.concatenate([getattr(one, name) for one in found])[back]
             for name in ("margin", "inconsistency", "unstable", "pull")
         )
-        margin, inconsistency = _meet(boxes.margin, margin), _meet(boxes.inconsistency, inconsistency)
+        margin, inconsistency = meet(boxes.margin, margin), meet(boxes.inconsistency, inconsistency)
         state = np.where(self.question.is_decided(margin, inconsistency), State.BOUNDED, State.OPEN).astype(np.uint8)
         return BoundedBoxes(replace(boxes, margin=margin, inconsistency=inconsistency, state=state), pull, unstable)
 
 
-def _meet(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+def meet(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """The intersection of two enclosures (B, 2); both are proved, so an empty one is an internal error."""
     both = np.stack([np.maximum(first[:, 0], second[:, 0]), np.minimum(first[:, 1], second[:, 1])], axis=1)
     if (both[:, 0] > both[:, 1]).any():

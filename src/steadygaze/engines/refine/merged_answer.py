@@ -25,6 +25,7 @@ from ...results.delta_answer import DeltaAnswer, zero_bounds, zero_volumes
 from ...results.witness import Enclosing
 from ...tolerances import MAX_MAP_PARAMETERS, UNIT
 from .boxes import Boxes, State, attention_codes, label_codes
+from .parted_boxes import Parted
 
 LOST = 1e-6  # if regions leave more than this share of an EXACT box uncovered, rounding cannot explain it
 UNTOLD = -1  # the winner of a piece that loses the label to an unknown class
@@ -58,7 +59,8 @@ class MergedAnswer(DeltaAnswer):
     """The answer for one δ; `joint.pieces.region` holds units (see `Units`).
 
     exact: the answer for the regions in EXACT boxes; box_of (R,): the box of each of these regions. points (N, d):
-    violations found by the search; they count once bounds prove them.
+    violations found by the search; they count once bounds prove them. parted: the planes of the PARTED boxes, in their
+    order.
     """
 
     question: Question
@@ -67,6 +69,7 @@ class MergedAnswer(DeltaAnswer):
     box_of: np.ndarray
     delta: float
     points: np.ndarray
+    parted: Parted
 
     @property
     def compound(self) -> Compound:
@@ -133,7 +136,8 @@ class MergedAnswer(DeltaAnswer):
     @cached_property
     def bounded_cells(self) -> np.ndarray:
         """Shares (3, 3) of label and attention in all other boxes."""
-        cells, chosen = np.zeros((3, 3)), self.bounded
+        cells = self.parted.cells(self.boxes.volumes[self.boxes.state == State.PARTED], self.delta)
+        chosen = self.bounded[self.boxes.state[self.bounded] != State.PARTED]
         np.add.at(cells, (self.label_codes[chosen], self.attention_codes[chosen]), self.boxes.volumes[chosen])
         return cells
 
@@ -152,7 +156,9 @@ class MergedAnswer(DeltaAnswer):
 
     @property
     def coverage(self) -> float:
-        return min(1.0, float(self.boxes.volumes[self.boxes.state != State.OPEN].sum()))
+        state, volumes = self.boxes.state, self.boxes.volumes
+        strips = float((self.parted.strips * volumes[state == State.PARTED]).sum())
+        return min(1.0, float(volumes[state != State.OPEN].sum()) - strips)
 
     @cached_property
     def guarantee_shares(self) -> dict[str, float]:
@@ -270,6 +276,26 @@ class MergedAnswer(DeltaAnswer):
         return bounds
 
 
+def parted_violations(answer: MergedAnswer, is_violating: Callable[..., np.ndarray]) -> np.ndarray:
+    """Thetas (N, d) of PARTED boxes on sides where `is_violating` holds for the codes of label and attention."""
+    compound, planes = answer.compound, answer.parted
+    if not len(planes):
+        return np.zeros((0, compound.domain.dimension))
+    owners, d = np.flatnonzero(answer.boxes.state == State.PARTED), compound.domain.dimension
+    low, high = answer.boxes.low[owners], answer.boxes.high[owners]
+    middle, half = 0.5 * (low + high), 0.5 * (high - low)
+    near = (np.clip(compound.zero_in_t, low, high) - middle)[:, :d] / half[:, :d]
+    label, attention = planes.codes(answer.delta)
+    found = [np.zeros((0, d))]
+    for side in (0, 1):
+        points, is_found = planes.points(side, near)
+        chosen = is_found & is_violating(label[:, side], attention[:, side])
+        at = middle[chosen].copy()
+        at[:, :d] += points[chosen] * half[chosen, :d]
+        found.append(compound.to_theta(at))
+    return np.concatenate(found)
+
+
 def box_at(compound: Compound, boxes: Boxes, theta: np.ndarray) -> int | None:
     """The box in which theta (d,) lies deepest; None outside the domain."""
     if not compound.domain.contains(theta):
@@ -311,6 +337,8 @@ def nearest_violation(answer: MergedAnswer, name: str, thetas: np.ndarray) -> Ne
     """
     codes = answer.label_codes if name == Label.CR else answer.attention_codes
     candidates = [_nearest_box(answer, codes)]
+    beyond = parted_violations(answer, lambda label, attention: (label if name == Label.CR else attention) == Kept.NO)
+    thetas = np.concatenate([thetas, beyond])
     if len(thetas):
         away = [_distance(answer.compound, theta) for theta in thetas]
         first = int(np.argmin(away))
@@ -334,6 +362,13 @@ def _nearest_box(answer: MergedAnswer, codes: np.ndarray) -> Nearest:
     away, points = distances(compound, boxes.low, boxes.high)
     may_fail = answer.missing > 0.0
     may_fail[bounded] = codes[bounded] != Kept.YES
+    if len(answer.parted):
+        is_parted, d = boxes.state == State.PARTED, compound.domain.dimension
+        half = 0.5 * (boxes.high - boxes.low)[is_parted, :d]
+        zero = (compound.zero_in_t - 0.5 * (boxes.low + boxes.high)[is_parted])[:, :d] / half
+        label, attention = answer.parted.codes(answer.delta)
+        may_violate = (label if codes is answer.label_codes else attention) != Kept.YES
+        away[is_parted] = np.maximum(away[is_parted], answer.parted.distances(zero, half, may_violate))
     low = rounded_down(float(away[may_fail].min(initial=np.inf)))
     fails = bounded[codes[bounded] == Kept.NO]
     if not len(fails):

@@ -19,8 +19,19 @@ from ...results.result import Result
 from ...results.store import PIXELS, read_checked, read_pixels, refusing_damage
 from ...tolerances import MAX_MAP_PARAMETERS
 from ..contract import UNTIL, Engine, Goal, Progress, ProgressReport, RunOptions, Until, products_on_one_thread
-from .boxes import Boxes, BoxQuestion, ExactBoxes, Frontier, State, mixed_axes, proved_violations, split_rows
+from .boxes import (
+    BoundedBoxes,
+    Boxes,
+    BoxQuestion,
+    ExactBoxes,
+    Frontier,
+    State,
+    mixed_axes,
+    proved_violations,
+    split_rows,
+)
 from .falsify import WORK, falsify
+from .parted_boxes import Parted, part_block
 from .planning import Costs, RefinePlan, make_plan
 from .refine_tiling import RefineTiling, restore_tiling
 from .self_check import check_refined
@@ -84,7 +95,11 @@ def _earlier(given: str | Path | Result, question: Question) -> RefineTiling:
 
 
 class _Run:
-    """One refinement. left: the open share of the domain; open: open boxes; bounded: boxes bounded so far."""
+    """One refinement.
+
+    left: the open share of the domain; in_boxes: the part of it in open boxes; open: how many there are; bounded: boxes
+    bounded so far.
+    """
 
     def __init__(
         self, problem: Question, until: Until, goal: Goal, budget: Budget, threads: int, progress: ProgressReport | None
@@ -107,12 +122,14 @@ class _Run:
             )
         self.exact = ExactBoxes(problem, self.original, threads, measures=self.question.asks_attention, budget=budget)
         self.enough = 0.0 if until == "exact" else float(until)
-        self.left, self.open, self.bounded, self.regions = 1.0, 0, 0, 0
+        self.left, self.in_boxes, self.open, self.bounded, self.regions = 1.0, 1.0, 0, 0, 0
         self.is_violated = False
         self.stopped: Stop | None = None
         self.cuts: list[np.ndarray] = []
         self.run_of_regions = min(RUN_OF_REGIONS, RUN_OF_BYTES * 8.0 / max(1, self.bounder.neurons))
         self.rest: list[Boxes] = []
+        self.parted: list[tuple[Boxes, Parted]] = []
+        self.strips = 0.0  # the share of the domain along the planes of parted boxes: it stays open
         self.subdivided: list[Boxes] = []
         self.pending: list[tuple[Boxes, np.ndarray]] = []
         self.points = np.zeros((0, self.dimension))
@@ -124,7 +141,8 @@ class _Run:
         self.cuts, self.cut_count = [start.cuts], len(start.cuts)
         if resume is not None:
             start = self._resumed(resume)
-        self.left, self.open = float(start.volumes.sum()), len(start)
+        self.in_boxes, self.open = float(start.volumes.sum()), len(start)
+        self.left = self.in_boxes
         clock = self.budget.clock
         if self.goal == "verdict":
             self._falsify(QUICK_PASSES * sum(step.work for steps in self.bounder.segments for step in steps))
@@ -146,11 +164,12 @@ class _Run:
                     self._subdivide()
         with clock.phase("labels"):
             boxes, answers, box_of = self._collected()
+            parted = Parted.join([Parted.none(self.dimension), *(planes for _, planes in self.parted)])
         with clock.phase("self-check"):
-            checked = check_refined(self.problem, boxes, answers, self.question.delta, self.budget)
+            checked = check_refined(self.problem, boxes, answers, self.question.delta, self.budget, parted)
         tiling = RefineTiling(
             question=self.problem, boxes=boxes, answers=answers, box_of=box_of, until=self.until, goal=self.goal,
-            stopped=self.stopped, points=self.points,
+            stopped=self.stopped, points=self.points, parted=parted,
             relaxation="" if plan is None or plan.is_all_exact else "generators" if plan.room else "plain",
         )  # fmt: skip
         return Result.of_run(self.problem, tiling, self.budget, checked)
@@ -186,8 +205,9 @@ class _Run:
     def _count_decided(self, volumes: np.ndarray) -> None:
         """Count boxes with these volumes (B,) as decided."""
         self.open -= len(volumes)
-        # With no open boxes left, nothing is open, whatever the rounding of the sum.
-        self.left = max(self.left - float(volumes.sum()), 0.0) if self.open else 0.0
+        # With no open boxes left, only strips are open, whatever the rounding of the sum.
+        self.in_boxes -= float(volumes.sum())
+        self.left = self.strips + (max(self.in_boxes, 0.0) if self.open else 0.0)
 
     def _report(self) -> None:
         self.budget.regions = self.regions
@@ -232,6 +252,8 @@ class _Run:
     def _bound(self, frontier: Frontier, block: Boxes, plan: RefinePlan) -> Boxes:
         """Bound a block: keep decided boxes, set aside those to subdivide, return the halves of the rest."""
         bounded = frontier.bound(block)
+        if self.dimension > MAX_MAP_PARAMETERS:
+            bounded = self._part(frontier, bounded)
         found = bounded.boxes
         is_open = found.state == State.OPEN
         self.bounded += len(found)
@@ -241,13 +263,24 @@ class _Run:
         is_aside = is_open & ((regions <= plan.max_exact_regions) | bounded.is_smallest)
         if plan.max_exact_regions > 0.0:
             self.pending.append((found.take(is_aside), regions[is_aside]))
-            self.rest.append(found.take(~is_open))
+            self.rest.append(found.take(found.state == State.BOUNDED))
         else:
-            self.rest.append(found.take(~is_open | is_aside))
+            self.rest.append(found.take((found.state == State.BOUNDED) | is_aside))
         is_left = is_open & ~is_aside
         halves = self._split(found.take(is_left), bounded.split_axes[is_left])
         self._report()
         return halves
+
+    def _part(self, frontier: Frontier, bounded: BoundedBoxes) -> BoundedBoxes:
+        """Part open boxes by planes: with many parameters no exact regions follow. Strips use half of `until`."""
+        bounded, planes = part_block(frontier, bounded, 0.5 * self.enough)
+        boxes = bounded.boxes.take(bounded.boxes.state == State.PARTED)
+        if len(planes):
+            self.parted.append((boxes, planes))
+            self.strips += float((planes.strips * boxes.volumes).sum())
+            sides = planes.margin.reshape(-1, 2), planes.inconsistency.reshape(-1, 2)
+            self.is_violated |= bool(self.question.is_violated(*sides).any())
+        return bounded
 
     def _put_aside(self, boxes: Boxes, plan: RefinePlan) -> None:
         """Set all boxes aside, in parts small enough to check the limits in between."""
@@ -331,7 +364,8 @@ class _Run:
 
     def _collected(self) -> tuple[Boxes, Answers | None, np.ndarray]:
         """All boxes, the subdivided ones last; the answers of their regions; and the box of each region."""
-        rest = self._joined([*self.rest, *(part for part, _ in self.pending)])
+        parted = [part for part, _ in self.parted]
+        rest = self._joined([*self.rest, *(part for part, _ in self.pending), *parted])
         boxes = replace(self._joined([rest, *self.subdivided]), cuts=self._table())
         answers = self.exact.answers(boxes.cuts, self.size)
         box_of = np.concatenate([np.zeros(0, dtype=np.int64), *self.exact.box])

@@ -35,7 +35,8 @@ from ...tolerances import AREA, MAX_MAP_PARAMETERS
 from ...words import percent_down, percent_up
 from ..contract import Goal, Until
 from .boxes import Boxes, State
-from .merged_answer import MergedAnswer, box_at, distances
+from .merged_answer import MergedAnswer, box_at, distances, parted_violations
+from .parted_boxes import Parted
 from .pointwise import PointPasses
 
 BOX_SHAPES: dict[str, tuple[type, tuple[int | str, ...]]] = {
@@ -50,10 +51,19 @@ BOX_SHAPES: dict[str, tuple[type, tuple[int | str, ...]]] = {
 }
 """Type and shape of every array of `Boxes`, in order; a word is a size."""
 
-SHAPES = BOX_SHAPES | {"points": (np.float64, ("points", "axes")), "box_of": (np.int64, ("regions",))}
+PART_SHAPES: dict[str, tuple[type, tuple[int | str, ...]]] = {
+    "part_slopes": (np.float64, ("parted", "axes")),
+    "part_offset": (np.float64, ("parted",)),
+    "part_slack": (np.float64, ("parted",)),
+    "part_margin": (np.float64, ("parted", 2, 2)),
+    "part_inconsistency": (np.float64, ("parted", 2, 2)),
+}
+"""The same for `Parted`; results without parted boxes have none of them."""
+
+SHAPES = BOX_SHAPES | PART_SHAPES | {"points": (np.float64, ("points", "axes")), "box_of": (np.int64, ("regions",))}
 """The same for all arrays beside those of the exact regions; without regions there is no `box_of`."""
 
-ENCLOSURES = ("box_margin", "box_inconsistency")
+ENCLOSURES = ("box_margin", "box_inconsistency", "part_margin", "part_inconsistency")
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,10 +86,11 @@ class RefineTiling(Tiling[MergedAnswer]):
     stopped: Stop | None = None
     points: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
     relaxation: str = ""
+    parted: Parted = field(default_factory=lambda: Parted.none(0))
 
     def answer(self, delta: float) -> MergedAnswer:
         exact = None if self.answers is None else self.answers.at(delta)
-        return MergedAnswer(self.question, self.boxes, exact, self.box_of, delta, self.points)
+        return MergedAnswer(self.question, self.boxes, exact, self.box_of, delta, self.points, self.parted)
 
     @property
     def region_count(self) -> int:
@@ -211,6 +222,8 @@ class RefineTiling(Tiling[MergedAnswer]):
     def arrays(self) -> dict[str, np.ndarray]:
         arrays = {name: getattr(self.boxes, name.removeprefix("box_")) for name in BOX_SHAPES}
         arrays["points"] = self.points.reshape(len(self.points), self.question.compound.domain.dimension)
+        if len(self.parted):
+            arrays |= {name: getattr(self.parted, name.removeprefix("part_")) for name in PART_SHAPES}
         if self.answers is None:
             return arrays
         answers = self.answers
@@ -249,22 +262,34 @@ def _box_samples(answer: MergedAnswer) -> Iterator[Sample]:
             yield Sample(Claim(theta, None, 0.0, partial(float, 0.0)), *codes, box)
 
 
-def _box_thetas(answer: MergedAnswer, kind: Violation) -> list[np.ndarray]:
-    """The centres of violating boxes: those nearest to zero, then the deepest one; at most `TRIES`."""
-    boxes, bounded = answer.boxes, answer.bounded
-    label, attention = answer.label_codes[bounded], answer.attention_codes[bounded]
-    chosen = {
+def _is_violating(kind: Violation, label: np.ndarray, attention: np.ndarray) -> np.ndarray:
+    """Where (N,) `Kept` codes (N,) of label and attention say that there is a violation of a kind."""
+    return {
         Violation.LABEL: label == Kept.NO,
         Violation.ATTENTION: attention == Kept.NO,
         Violation.EVIDENCE: (label == Kept.YES) & (attention == Kept.NO),
     }[kind]
-    fails = bounded[chosen]
+
+
+def _box_thetas(answer: MergedAnswer, kind: Violation) -> list[np.ndarray]:
+    """The centres of violating boxes: those nearest to zero, then the deepest one; at most `TRIES`."""
+    boxes, bounded = answer.boxes, answer.bounded
+    label, attention = answer.label_codes[bounded], answer.attention_codes[bounded]
+    chosen = _is_violating(kind, label, attention)
+    fails, beyond = bounded[chosen], _parted_thetas(answer, kind)
     if not len(fails):
-        return []
+        return beyond
     depth = -boxes.margin[fails, 1] if kind is Violation.LABEL else boxes.inconsistency[fails, 0]
     away = distances(answer.compound, boxes.low[fails], boxes.high[fails])[0]
     tried = np.append(fails[np.argsort(away, kind="stable")[: TRIES - 1]], fails[np.argmax(depth)])
-    return list(answer.compound.to_theta(0.5 * (boxes.low[tried] + boxes.high[tried])))
+    return [*answer.compound.to_theta(0.5 * (boxes.low[tried] + boxes.high[tried])), *beyond]
+
+
+def _parted_thetas(answer: MergedAnswer, kind: Violation) -> list[np.ndarray]:
+    """Thetas on the violating sides of planes, those nearest to zero; at most `TRIES`."""
+    points = parted_violations(answer, partial(_is_violating, kind))
+    away = np.linalg.norm(points / answer.compound.domain.widths, axis=1)
+    return list(points[np.argsort(away, kind="stable")[:TRIES]])
 
 
 def _found_thetas(answer: MergedAnswer, kind: Violation) -> list[np.ndarray]:
@@ -279,7 +304,8 @@ def restore_tiling(content: dict[str, Any], folder: Path, question: Question) ->
     """The boxes and regions stored in a directory; StoreError if they do not fit each other and the question."""
     stored, path, version = content["stored"], folder / MAP, content["schema_version"]
     is_measured, has_exact = question.property.asks_attention, stored["map"] is not None
-    names = [name for name in SHAPES if has_exact or name != "box_of"]
+    has_parted = bool(content["boxes"].get("parted"))  # earlier versions parted no boxes
+    names = [name for name in SHAPES if (has_exact or name != "box_of") and (has_parted or name not in PART_SHAPES)]
     if has_exact:
         kind = question.attention.measure
         shapes = array_shapes(question.compound.coordinates, is_measured=is_measured, version=version, measure=kind)
@@ -299,6 +325,9 @@ def restore_tiling(content: dict[str, Any], folder: Path, question: Question) ->
         goal="verdict" if content["goal"] == "verdict" else "map",
         stopped=None if content["stopped"] is None else Stop(content["stopped"]),
         points=checked["points"],
+        parted=Parted(**{name.removeprefix("part_"): checked[name] for name in PART_SHAPES})
+        if has_parted
+        else Parted.none(question.compound.domain.dimension),
         relaxation=str(content["relaxation"]),
     )
 
@@ -325,8 +354,11 @@ def _checked_boxes(
     require(np.array_equal(boxes.cuts[: len(first)], first), "box_cuts", "does not begin with borders and knots")
     require(((boxes.low >= 0.0) & (boxes.low < boxes.high) & (boxes.high <= 1.0)).all(), "box_low", "has an empty box")
     require(abs(float(boxes.volumes.sum()) - 1.0) <= AREA, "box_low", "does not tile the domain")
-    for name in ENCLOSURES:
-        require((checked[name][:, 0] <= checked[name][:, 1]).all(), name, "has an empty enclosure")
+    for name in (name for name in ENCLOSURES if name in checked):
+        require((checked[name][..., 0] <= checked[name][..., 1]).all(), name, "has an empty enclosure")
+    is_parted = boxes.state == State.PARTED
+    require(int(is_parted.sum()) == len(checked.get("part_offset", ())), "box_state", "has parted boxes without planes")
+    require((checked.get("part_slack", np.zeros(0)) >= 0.0).all(), "part_slack", "has a negative slack")
     is_exact = boxes.state == State.EXACT
     require(has_exact or not is_exact.any(), "box_state", "has exact boxes, but there are no regions")
     if has_exact:

@@ -6,6 +6,7 @@ Each margin and inconsistency must lie in the range that its box or piece claims
 refinement that fails is not delivered. Sampling finds mistakes; it proves nothing.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import NamedTuple
 
@@ -22,6 +23,7 @@ from ...regions.check import UNEVEN, CheckedMap, PlainPass, check_map, uneven_si
 from ...results.answer import Answers
 from ...tolerances import AREA, BESIDE, LOGITS
 from .boxes import Boxes, State, attention_codes, label_codes
+from .parted_boxes import Parted
 from .point_rounding import PROBES, bound_rounding, margin_slack
 from .pointwise import PointPasses
 
@@ -32,6 +34,8 @@ REGIONS, EDGES, SHARE = (150, 500), (75, 250), 0.1  # exact regions and edges (f
 ALL_REGIONS, ALL_EDGES = 4_000, 1_500  # the same if exact regions cover the whole domain
 WORK = 20_000_000_000  # beyond so many multiplications, fewer thetas are compared: some seconds
 WORK_PER_SECOND = 1_000_000_000  # of the time left
+PARTED = 500  # thetas compared on the sides of planes
+CLOSE = 1e-3  # of the distance to a plane that is left, for thetas close to it
 FEWEST = 24  # thetas compared of each kind, however large the network
 SEED = 20243
 FACES_EACH = 8  # box sides drawn for each one used: most of the used ones then lie between two labels
@@ -50,8 +54,9 @@ class Sampled(NamedTuple):
 
 
 def check_refined(
-    question: Question, boxes: Boxes, answers: Answers | None, delta: float, budget: Budget | None = None
-) -> CheckedMap:
+    question: Question, boxes: Boxes, answers: Answers | None, delta: float, budget: Budget | None = None,
+    parted: Parted | None = None,
+) -> CheckedMap:  # fmt: skip
     """Check boxes and exact regions (None if there are none); δ is absolute. InternalError if a check fails.
 
     A run with little time left compares fewer thetas, at least FEWEST of each kind.
@@ -71,6 +76,12 @@ def check_refined(
     sampled = Sampled(0, 0, 0, ())
     if not is_exact.all():  # otherwise no box has a claim of its own
         sampled = check_boxes(question, boxes, None if answers is None else _without_derived(answers), delta, budget)
+    if parted is not None and len(parted):
+        _refuse(
+            parted_contradictions(
+                question, boxes, parted, _affordable(PARTED, PointPasses(question).work, budget=budget)
+            )
+        )
     return CheckedMap(
         max(error, compared.tiling_error), compared.inside + sampled.inside, compared.beside + sampled.beside
     )
@@ -92,11 +103,40 @@ def check_boxes(
     kinds = zip(EACH, (MARGINS, INCONSISTENCIES, BY_GRAPH), (work, each, work), strict=True)
     counts = [_affordable(int(np.clip(share * claims, *ends)), cost, budget=budget) for share, ends, cost in kinds]
     sampled = sample_contradictions(question, boxes, answers, delta, *counts)
-    if sampled.contradictions:
-        raise InternalError(
-            f"self-check failed: {sampled.contradictions[0]}; nothing is delivered, please report this model and image"
-        )
+    _refuse(sampled.contradictions)
     return sampled
+
+
+def _refuse(contradictions: Sequence[str]) -> None:
+    """InternalError with the first contradiction, if there is one."""
+    if contradictions:
+        raise InternalError(
+            f"self-check failed: {contradictions[0]}; nothing is delivered, please report this model and image"
+        )
+
+
+def parted_contradictions(question: Question, boxes: Boxes, parted: Parted, count: int) -> list[str]:
+    """Compare about this many thetas with the claims on their side of a plane, half of them close to it."""
+    generator, owners = np.random.default_rng(SEED), np.flatnonzero(boxes.state == State.PARTED)
+    row = generator.integers(len(parted), size=count)
+    inside = generator.uniform(-1.0, 1.0, (count, parted.slopes.shape[1]))
+    # Towards the plane along its normal, as far as the box allows.
+    slopes = parted.slopes[row]
+    value = (slopes * inside).sum(axis=1) + parted.offset[row]
+    step = value / np.maximum((slopes**2).sum(axis=1), np.finfo(np.float64).tiny)
+    close = np.clip(inside - (1.0 - CLOSE) * step[:, None] * slopes, -1.0, 1.0)
+    inside[::2] = close[::2]
+    side = parted.take(row).sides(inside)
+    known, d = np.flatnonzero(side >= 0), parted.slopes.shape[1]
+    row, side, box = row[known], side[known], owners[row[known]]
+    points = boxes.low[box].copy()
+    points[:, :d] += 0.5 * (1.0 + inside[known]) * (boxes.high - boxes.low)[box, :d]
+    none = np.zeros(len(row), dtype=bool)
+    samples = Samples(points, parted.margin[row, side], parted.inconsistency[row, side], box, none, none)
+    passes = PointPasses(question)
+    found = _margin_contradictions(passes, samples, 0)
+    claims = np.isfinite(samples.inconsistency[:, 1]) | (samples.inconsistency[:, 0] > 0.0)
+    return found + _inconsistency_contradictions(passes, samples.take(np.flatnonzero(claims)), None)
 
 
 def sample_contradictions(

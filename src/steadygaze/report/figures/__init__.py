@@ -25,6 +25,7 @@ from .curve import curve_figure
 from .map import map_figure
 from .panel import draw_panel
 from .path import path_figure
+from .sections import sections_figure
 from .strip import strip_figure
 from .tiling import BY, tiling_figure
 from .visited import search_figure
@@ -97,6 +98,10 @@ KINDS: dict[str, FigureKind] = {
         "images, actual and expected maps and inconsistency along one parameter", _strip,
         frozenset(("at", "along", "steps")), most_parameters=None,
     ),
+    "sections": FigureKind(
+        "what each parameter alone does, and each pair, through zero and the nearest violation (of refinements)",
+        lambda result, _: sections_figure(result), most_parameters=None,
+    ),
     "boundary": FigureKind(
         "the outermost boundaries of label and attention side by side, with images", _boundary, frozenset(("at",))
     ),
@@ -122,16 +127,24 @@ _DRAWN: WeakKeyDictionary[Result, dict[str, bytes]] = WeakKeyDictionary()
 
 
 def result_figure(result: Result) -> Figure:
-    """The figure that shows a result: the map, or the visited regions."""
-    return search_figure(result) if result.tiling.kind == "search" else map_figure(result)
+    """The figure that shows a result: the map, sections of more than three parameters, or the visited regions."""
+    if result.tiling.kind == "search":
+        return search_figure(result)
+    is_flat = result.question.perturbed.domain.dimension <= MAX_MAP_PARAMETERS
+    return map_figure(result) if is_flat else sections_figure(result)
+
+
+def has_figure(result: Result) -> bool:
+    """Whether there is a figure of a result: searches of more than three parameters have none."""
+    return result.tiling.kind != "search" or result.question.perturbed.domain.dimension <= MAX_MAP_PARAMETERS
 
 
 def draw_result(result: Result, path: str | Path, *, formats: Sequence[str] = ("png",)) -> list[Path]:
     """Write the figure of a result to PATH.png and so on, one file for each format; return the files.
 
-    Four parameters have no picture: nothing is written or returned.
+    A search of four parameters has no picture: nothing is written or returned.
     """
-    if result.question.perturbed.domain.dimension > MAX_MAP_PARAMETERS:
+    if not has_figure(result):
         return []
     return write_figure(lambda: result_figure(result), path, formats=formats, drawn=_DRAWN.setdefault(result, {}))
 
@@ -248,5 +261,5 @@ def check_drawable(kind: str, result: Result, most: int | None) -> None:
     """OptionError if a result has more parameters than a kind of figure shows; None stands for any number."""
     count = result.question.perturbed.domain.dimension
     if most is not None and count > most:
-        other = "" if result.tiling.kind == "search" else "use path or strip, or "
+        other = "" if result.tiling.kind == "search" else "use sections, path or strip, or "
         raise OptionError(f"{kind} shows up to {most} parameters, but the result has {count}; {other}leave some out")

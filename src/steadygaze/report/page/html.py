@@ -25,7 +25,7 @@ from ...results.summary import Summary
 from ...tolerances import MAX_MAP_PARAMETERS
 from ..drawing.exhibits import ShownMaps
 from ..drawing.outlines import HALF, OBJECT, Outline, outline_edges
-from ..figures import result_png
+from ..figures import has_figure, result_png
 from ..figures.curve import delta_figure
 from ..thresholds import make_delta_curve, make_thresholds
 from . import ALLOWED, facts, fill, read_asset
@@ -217,10 +217,8 @@ def _object_outline(question: Question) -> tuple[Outline, ...]:
 
 
 def _picture(result: Result) -> str | None:
-    """The figure of the result, if it has few enough parameters."""
-    if result.question.perturbed.domain.dimension > MAX_MAP_PARAMETERS:
-        return None
-    return png_uri(result_png(result))
+    """The figure of the result, if there is one."""
+    return png_uri(result_png(result)) if has_figure(result) else None
 
 
 def verify_command(
