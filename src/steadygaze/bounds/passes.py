@@ -74,7 +74,7 @@ class Readout:
 
         The bound holds for the distance between the two anywhere on the box; it is infinite if unknown.
         """
-        values, error = self._applied(forms)
+        values, error = self.applied(forms)
         generators = np.abs(values[:, 1 + parameters :]).sum(axis=1)
         offset = values[:, 0] + self.constant
         slack = (generators + error + self.constant_error) * up(sum(forms.forms.shape[1:]))
