@@ -17,10 +17,13 @@ LONGEST_NAME = 150
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option for the folder of reports."""
-    text = "folder for the reports of tests that miss a requirement of steadygaze"
-    parser.getgroup("steadygaze").addoption(
+    """Add the options for reports."""
+    group, text = parser.getgroup("steadygaze"), "folder for the reports of tests that miss a requirement of steadygaze"
+    group.addoption(
         "--steadygaze-reports", metavar="DIR", default=None, help=f"{text} (default: {REPORTS} in the root directory)"
+    )
+    group.addoption(
+        "--steadygaze-no-weights", action="store_true", help="leave the weights of networks out of these reports"
     )
 
 
@@ -72,7 +75,8 @@ class Gaze:
         name = re.sub(r"[^A-Za-z0-9.+-]+", "-", node.nodeid).strip("-.")[-LONGEST_NAME:]
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            page = result.report(folder / f"{name}-{self._count}.html", force=True)
+            weights = not config.getoption("--steadygaze-no-weights")
+            page = result.report(folder / f"{name}-{self._count}.html", force=True, weights=weights)
         except (OSError, SteadygazeError) as error:
             return f"no report: {error}"
         node.user_properties.append(("steadygaze_report", str(page)))

@@ -5,12 +5,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from steadygaze import zoo
 from steadygaze.campaign.plan_file import read_plan
 from steadygaze.campaign.solving import solve
 from steadygaze.campaign.stored_campaign import Plan
 from steadygaze.errors import SteadygazeError
+from steadygaze.question_options import OPTIONS
 
 PLAN = """
 [campaign]
@@ -121,6 +123,15 @@ def test_the_content_of_files_behind_perturbations_and_masks_counts(folder: Path
         digests.append(plan.digest(plan.tasks[0]))
     assert len(set(digests)) == 3 and digests[0] == digests[3]
     assert Plan.from_data(plan.as_data()).digest(plan.tasks[0]) == digests[0]
+
+
+def test_rows_older_than_an_option_still_answer_their_problems(folder: Path):
+    plan = plan_from(folder, PLAN)
+    task = plan.tasks[0]
+    older = {name: text for name, text in task.options.items() if text != OPTIONS[name].paper}
+    assert len(older) < len(task.options)
+    assert plan.digest(replace(task, options=older)) == plan.digest(task)
+    assert plan.digest(replace(task, options=task.options | {"delta": "17%"})) != plan.digest(task)
 
 
 BAD = [

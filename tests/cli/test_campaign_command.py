@@ -122,7 +122,12 @@ def test_junit_and_report_are_written(done: tuple[Path, subprocess.CompletedProc
     assert refused.code == 2 and "--full 'nothing': no such problem" in refused.err
     key = "M-FNN-100_mnist-69990_B_map_both_3"
     made = run("campaign", "report", done[0], "--out", "pages", "--full", key, "--json").json
-    assert made["notes"] == [] and len(made["reports"]) == 1 and Path(made["reports"][0]).stat().st_size > 10000
+    assert len(made["notes"]) == 1 and "contain all their weights; --no-weights" in made["notes"][0]
+    (page,) = made["reports"]
+    size = Path(page).stat().st_size
+    bare = run("campaign", "report", done[0], "--out", "pages", "--full", key, "--no-weights", "--json").json
+    assert bare["notes"] == [] and [Path(one).name.endswith("-no-weights.html") for one in bare["reports"]] == [True]
+    assert not Path(page).exists() and Path(bare["reports"][0]).stat().st_size != size
 
 
 def test_tables(done: tuple[Path, subprocess.CompletedProcess], run: Runner, place: Path):

@@ -3,6 +3,7 @@
 Full reports come from results that the campaign kept, or from solving a problem again. Judges and proves nothing.
 """
 
+import re
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -39,6 +40,8 @@ MEANINGS = {
     "d": "both lost",
     "-": "undecided",
 }
+WITHOUT, WITH_WEIGHTS = "-no-weights", re.compile(r"_[0-9a-f]{8}\.html$")
+"""The end of the names of reports without weights, and the names of other reports."""
 GOOD, BAD, OPEN = "good", "bad", "open"
 
 
@@ -57,12 +60,14 @@ def write_overview(
     *,
     full: Sequence[str] = ("kept",),
     plan: Plan | None = None,
+    weights: bool = True,
     progress: Callable[[str], None] = lambda key: None,
 ) -> Written:
     """Write the page `index.html` and the full reports that are wanted; replaces earlier pages of steadygaze only.
 
     full: "kept" (the results that the campaign keeps), "violations", "all", "none", or keys of problems; those without
-    a kept result are solved again. plan: says where the files of models and images are that are not bundled.
+    a kept result are solved again. plan: says where the files of models and images are that are not bundled. weights:
+    whether full reports may hold the weights of small networks; otherwise earlier ones that may are removed.
     """
     _check_wanted(store.plan, full)
     whole = located(store.plan, plan)
@@ -73,6 +78,9 @@ def write_overview(
     try:
         (folder / PAGES).mkdir(parents=True, exist_ok=True)
         target = check_target(written.page, force=True)
+        for page in () if weights else (folder / PAGES).glob("*.html"):
+            if WITH_WEIGHTS.search(page.name):
+                page.unlink()
     except OSError as error:
         raise StoreError(f"{folder}: cannot be written ({error.strerror}); choose another --out") from None
     pages: dict[str, str] = {}
@@ -80,12 +88,12 @@ def write_overview(
         if "not_kept" in row["answer"]:
             written.notes.append(f"{key}: its result was not kept: {row['answer']['not_kept']}")
     for task in store.plan.tasks:
-        name = f"{task.key}_{store.plan.digest(task)[:8]}.html"
+        name = f"{task.key}_{store.plan.digest(task)[:8]}{'' if weights else WITHOUT}.html"
         page = folder / PAGES / name
         is_wanted = task.key in full or "all" in full or ("violations" in full and states[task.key][1] == BAD)
         if task.key in records and not page.exists() and "none" not in full:
             progress(task.key)
-            _write_page(store, whole, task, page, is_wanted=is_wanted, notes=written.notes)
+            _write_page(store, whole, task, page, is_wanted=is_wanted, weights=weights, notes=written.notes)
         if page.exists():
             pages[task.key] = f"{PAGES}/{name}"
             written.reports.append(page)
@@ -104,16 +112,18 @@ def _check_wanted(plan: Plan, full: Sequence[str]) -> None:
             raise OptionError(f"--full {word!r}: no such problem; expected {', '.join(FULL)}, or the key of a problem")
 
 
-def _write_page(store: Store, whole: Plan, task: Task, page: Path, *, is_wanted: bool, notes: list[str]) -> None:
+def _write_page(
+    store: Store, whole: Plan, task: Task, page: Path, *, is_wanted: bool, weights: bool, notes: list[str]
+) -> None:
     """The full report of one problem: from its kept result, or, if it is wanted, by solving it again."""
     kept = store.kept(task.key)
     try:
         if (kept / "result.json").exists():
-            write_report(load(kept), page, directory=kept)
+            write_report(load(kept), page, directory=kept, weights=weights)
         elif is_wanted and not has_files(whole, task):
             notes.append(f"{task.key}: no report: the files are not known; give the plan with --plan")
         elif is_wanted:
-            write_report(solve_again(whole, task), page)
+            write_report(solve_again(whole, task), page, weights=weights)
     except SteadygazeError as error:
         notes.append(f"{task.key}: no report: {error}")
 

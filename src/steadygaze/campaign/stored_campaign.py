@@ -168,11 +168,14 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True):
     def digest(self, task: Task) -> str:
         """The identity of a problem: what its answer depends on, apart from its limits and from names of files."""
         question = self.question(task)
-        asked = {name: question["task"][name] for name in ("method", "options", "until", "w_delta", "goal")}
+        asked = {name: question["task"][name] for name in ("method", "until", "w_delta", "goal")}
+        # An option that is newer than a row has the paper's value there.
+        asked["options"] = {name: text for name, text in task.options.items() if text != OPTIONS[name].paper}
         for kind in ("model", "image"):
             given = {key: value for key, value in question[kind].items() if key not in ("name", "group", "location")}
             asked |= {kind: {key: value for key, value in given.items() if value is not None and key != "neurons"}}
-        asked |= {name: self.files[name] for name in (task.combination, task.options["mask"]) if name in self.files}
+        named = (task.combination, task.options.get("mask", ""))
+        asked |= {name: self.files[name] for name in named if name in self.files}
         return sha256(json.dumps([asked, question["perturbations"]], sort_keys=True).encode()).hexdigest()[:32]
 
     def as_data(self) -> dict[str, Any]:

@@ -287,6 +287,9 @@ def report_command(
         "a kept result are solved again.", default="kept",
     )] = None,
     plan: PlanOption = None,
+    no_weights: Annotated[bool, o.option(
+        "--no-weights", "Leave the weights of networks out of full reports, and remove earlier reports that hold them.",
+    )] = False,
     json: o.JsonOption = False,
     debug: o.DebugOption = False,
 ) -> int:  # fmt: skip
@@ -303,7 +306,9 @@ def report_command(
     from ..campaign.overview import write_overview  # noqa: PLC0415 (slow to import)
 
     folder = directory / "report" if out is None else out
-    written = write_overview(store, folder, full=full or ("kept",), plan=given)
+    written = write_overview(store, folder, full=full or ("kept",), plan=given, weights=not no_weights)
+    if written.reports and not no_weights:
+        written.notes.append("full reports of small networks contain all their weights; --no-weights leaves them out")
     if json:
         reports = [str(page) for page in written.reports]
         print_json({"page": str(written.page), "reports": reports, "notes": written.notes})
