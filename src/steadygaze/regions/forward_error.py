@@ -190,9 +190,9 @@ def _propagate(compound: Compound, accuracy: Accuracy) -> list[np.ndarray]:
     return errors
 
 
-def refuse_overflow(name: str, compound: Compound, values: np.ndarray) -> None:
+def refuse_overflow(name: str, compound: Compound, *values: np.ndarray) -> None:
     """Raise ModelError with the first layer that can overflow, unless all values of a model are finite."""
-    if np.isfinite(values).all():
+    if all(np.isfinite(part).all() for part in values):
         return
     size, where = np.maximum(_pixel_sizes(compound), 1.0), "the logits overflow"
     with np.errstate(over="ignore", invalid="ignore"):

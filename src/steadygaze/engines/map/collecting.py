@@ -109,7 +109,7 @@ class Collector:
     def _answers(self, chunk: Chunk) -> Answers:
         question, compound, regions = self.question, self.question.compound, chunk.regions
         started = time.perf_counter()
-        refuse_overflow(question.model_name, compound, regions.logits)
+        refuse_overflow(question.model_name, compound, regions.accuracy.peaks, regions.logits)
         curves = measure(compound, regions, question.attention, self.original)
         measured = time.perf_counter()
         pieces = label_pieces(compound, regions, question.label, share=SETTLED, budget=self.budget)

@@ -100,7 +100,7 @@ def _measured(question: Question, walked: Walked, budget: Budget, threads: int) 
     """The regions of a small map, measured and labelled at once."""
     compound, regions = question.compound, walked.whole
     assert regions is not None
-    refuse_overflow(question.model_name, compound, regions.logits)
+    refuse_overflow(question.model_name, compound, regions.accuracy.peaks, regions.logits)
     with budget.clock.phase("attention"):
         curves = measure(compound, regions, question.attention, question.original, threads=threads)
     pieces = label_pieces(compound, regions, question.label, budget=budget)

@@ -338,7 +338,7 @@ class ExactBoxes:
             compound, boxes.cell, boxes.low, boxes.high, boxes.sides, boxes.cuts,
             budget=budget, share=WALKING, threads=self.threads,
         )  # fmt: skip
-        refuse_overflow(self.question.model_name, compound, found.regions.logits)
+        refuse_overflow(self.question.model_name, compound, found.regions.accuracy.peaks, found.regions.logits)
         if found.complete.any():
             regions = replace(found.regions, stopped=None)
             if self.measures:
