@@ -19,6 +19,7 @@ from PIL import Image
 from steadygaze import zoo
 from steadygaze.images import read_image
 from support.browsing import Browser, running_browser
+from support.plugin_options import plugin_options
 
 PAGE = (Path(__file__).parents[1] / "docs" / "ci.md").read_text(encoding="utf-8")
 PER_DIGIT = 20
@@ -148,7 +149,7 @@ def test_the_workflow_is_short_and_runs_the_script():
 
 def test_the_test_of_the_page_passes(tmp_path: Path):
     (tmp_path / "test_page.py").write_text(block("python"), encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "steadygaze.pytest_plugin", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", "-q", *plugin_options()]
     done = subprocess.run(
         [*command, "test_page.py"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300
     )

@@ -2,6 +2,9 @@
 
 from collections.abc import Iterable
 
+BEGUN = 3
+"""Letters after which a word counts as begun rather than misspelt."""
+
 
 def did_you_mean(text: str, known: Iterable[str]) -> str:
     """A sentence that names the nearest known word, with a blank before it; empty if none is near.
@@ -14,12 +17,15 @@ def did_you_mean(text: str, known: Iterable[str]) -> str:
 
 
 def nearest_word(text: str, known: Iterable[str]) -> str | None:
-    """The known word within one mistake for every three letters, at least one; the first of equally near ones.
+    """The known word that begins with the text, or is within one mistake for every three letters, at least one.
 
-    >>> nearest_word("PNGG", ["svg", "png"]), nearest_word("x", ["cr", "ar"]), nearest_word("ra", ["cr", "ar"])
-    ('png', None, 'ar')
+    >>> nearest_word("PNGG", ["svg", "png"]), nearest_word("x", ["cr", "ar"]), nearest_word("bound", ["gbs", "boundary"])
+    ('png', None, 'boundary')
     """
-    given = text.strip().lower()
+    known, given = list(known), text.strip().lower()
+    begun = [word for word in known if len(given) >= BEGUN and word.lower().startswith(given)]
+    if begun:
+        return begun[0]
     most = max(1, len(given) // 3)
     ranked = [(count_mistakes(given, word.lower()), place, word) for place, word in enumerate(known)]
     near = [item for item in ranked if item[0] <= most and item[0] < len(given)]

@@ -10,8 +10,8 @@ const SgLink = {
 
   writeHash() {
     SgPanel.byId("sg-link").href = this.hash();
-    // The address changes only after an interaction.
-    if (this.isLoaded) history.replaceState(null, "", this.hash());
+    // The address changes only after an interaction; a page inside another document has none of its own.
+    if (this.isLoaded && location.protocol !== "about:") history.replaceState(null, "", this.hash());
   },
 
   readHash() {
