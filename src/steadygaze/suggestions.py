@@ -19,7 +19,7 @@ def did_you_mean(text: str, known: Iterable[str]) -> str:
 def nearest_word(text: str, known: Iterable[str]) -> str | None:
     """The known word that begins with the text, or is within one mistake for every three letters, at least one.
 
-    >>> nearest_word("PNGG", ["svg", "png"]), nearest_word("x", ["cr", "ar"]), nearest_word("bound", ["gbs", "boundary"])
+    >>> nearest_word("PNGG", ["svg", "png"]), nearest_word("x", ["cr", "ar"]), nearest_word("bou", ["gbs", "boundary"])
     ('png', None, 'boundary')
     """
     known, given = list(known), text.strip().lower()

@@ -142,7 +142,7 @@ def test_what_cannot_be_compared_is_refused():
         compare_results([own])
     with pytest.raises(OptionError, match="two or more results, not 0"):
         compare_results([])
-    found = search("M-FNN-100", "mnist:69990", ["brightness:0..0.05"], method="gbs")
+    found = search("M-FNN-100", "mnist:69990", ["brightness", "patch:x=12,y=12,w=4,h=4"], method="gbs")
     with pytest.raises(OptionError, match=r"result 2 is a search \(gbs\)"):
         compare_results([own, found])
     with pytest.raises(OptionError, match="not a threshold"):

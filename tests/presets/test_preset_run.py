@@ -1,6 +1,7 @@
 """Presets run one after another: verdicts, skipped questions, shared time, files."""
 
 import json
+from dataclasses import replace
 from threading import Event
 
 import numpy as np
@@ -22,6 +23,13 @@ def light():
     return sg.verify_preset(
         "M-FNN-100", "mnist:69990", "light", property="cr", method="refine", goal="verdict", threads=1
     )
+
+
+@pytest.fixture(scope="module")
+def few(light):
+    """Three of the questions, one of them skipped: enough for files."""
+    kept = {"brightness", "shadow-from-the-left", "saturation"}
+    return replace(light, answers=tuple(answer for answer in light.answers if answer.name in kept))
 
 
 def test_every_question_is_answered_or_skipped_with_a_reason(light):
