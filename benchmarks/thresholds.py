@@ -1,6 +1,6 @@
 """At which thresholds are networks told apart, for every property of attention, by proved shares?
 
-    python benchmarks/thresholds.py                                  # about an hour; writes JSON and the table in docs
+    python benchmarks/thresholds.py                                  # JSON and the table in docs
     python benchmarks/thresholds.py --models M-FNN-100 M-FNN-100-plain --images 1 --page "" --out /tmp/thresholds.json
 
 Every network is mapped once for each property, image and domain; the stored map answers all thresholds. A number is the
