@@ -19,7 +19,7 @@ PLAN = """
 require = ["median CR >= 0.5"]
 [limits]
 seconds = 60
-memory_gib = 2
+memory_gib = 16
 [[models]]
 use = "nets/*.onnx"
 [[images]]

@@ -11,7 +11,7 @@ from steadygaze.errors import OptionError
 PLAN = """
 [limits]
 seconds = 60
-memory_gib = 2
+memory_gib = 16
 [[models]]
 use = "M-FNN-100"
 [[images]]

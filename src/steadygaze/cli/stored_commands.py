@@ -208,10 +208,10 @@ def figure(
     map: classification, attention and both, with telling images. path: images and predictions along a path of
     combinations. strip: images, actual and expected maps and inconsistency along one parameter. boundary: the outermost
     boundaries of label and attention side by side, with images. curve: the share that keeps its attention against every
-    threshold, with proved bounds. columns: maps of several networks, original (O) and
-    under brightness (B), patch (P), translation (T). tiling: all regions with their edges (of maps, refinements and
-    searches). visited: the regions that a search visited, by phase and label. The exit code is 0, or with
-    --exit-code that of the worst verdict.
+    threshold, with proved bounds. sections: what each of many parameters does alone, and each pair. columns: maps of
+    several networks, original (O) and under brightness (B), patch (P), translation (T). tiling: all regions with their
+    edges (of maps, refinements and searches). visited: the regions that a search visited, by phase and label. The exit
+    code is 0, or with --exit-code that of the worst verdict.
     """
     thetas = [o.theta("--at", text) for text in at or ()]
     formats = parse_formats(format, out)
