@@ -85,7 +85,8 @@ def test_time_is_shared_and_what_is_left_over_passes_on():
     preset_run.run_preset(PRESETS["dirt"], (1, 28, 28), lambda specs: specs, run, budget)
     count = len(PRESETS["dirt"].questions)
     # Nothing was used, so the last question has all that is left.
-    assert limits[0] == pytest.approx(600.0 / count, rel=0.01) and limits[-1] == pytest.approx(600.0, rel=0.01)
+    whole = 600.0 * (1.0 - preset_run.RESERVED)
+    assert limits[0] == pytest.approx(whole / count, rel=0.01) and limits[-1] == pytest.approx(whole, rel=0.01)
 
 
 def test_questions_after_the_end_of_the_time_or_an_interrupt_are_undecided():

@@ -15,6 +15,9 @@ from ..results.result import Result
 from .lists import Preset, PresetQuestion
 
 SCHEMA_VERSION = 1  # grows with every incompatible change
+RESERVED = 0.1
+"""The share of a time limit that is left for the comparison, its report and its pictures."""
+
 LEAST_SECONDS = 0.05  # with less time left, a question is not begun
 
 Asker = Callable[[Sequence[str]], Question]
@@ -111,7 +114,8 @@ def run_preset(
 ) -> PresetResult:  # fmt: skip
     """Answer all questions for an image of this shape; `done` gets every answer at once.
 
-    Each question may use an equal part of the time that is left; what it does not need, the later ones have.
+    Each question may use an equal part of the time that is left, less what the comparison needs; what it does not need,
+    the later ones have.
     """
     answers: list[PresetAnswer] = []
     questions = preset.questions
@@ -133,7 +137,8 @@ def _answer(
         asked = ask(specs)
     except PerturbationError as error:
         return PresetAnswer(question.name, specs, reason=str(error), is_skipped=True)
-    seconds = budget.seconds_left() / left
+    whole = budget.limits.timeout_seconds
+    seconds = (budget.seconds_left() - (0.0 if whole is None else RESERVED * whole)) / left
     if seconds < LEAST_SECONDS:
         return PresetAnswer(question.name, specs, reason="the time of the whole run was over before")
     limits = budget.limits
