@@ -21,7 +21,7 @@ def function_digest(function: FunctionType, options: dict[str, Any]) -> str:
     content = hashlib.sha256()
     settings = {name: sorted(value) if isinstance(value, set) else value for name, value in options.items()}
     content.update(f"{sorted(settings.items())} {function.__defaults__}".encode())
-    for part in _code_parts(function.__code__, documented=function.__doc__ is not None):
+    for part in _code_parts(function.__code__, function.__doc__):
         content.update(part)
     for name in sorted(_names(function.__code__)):
         if name in function.__globals__:
@@ -29,15 +29,15 @@ def function_digest(function: FunctionType, options: dict[str, Any]) -> str:
     return content.hexdigest()
 
 
-def _code_parts(code: CodeType, *, documented: bool = False) -> Iterator[bytes]:
-    """Bytecode, names and constants, without docstring (the first constant) and places in the file."""
+def _code_parts(code: CodeType, docstring: str | None = None) -> Iterator[bytes]:
+    """Bytecode, names and constants, without docstring and places in the file."""
     yield code.co_code
     yield repr((code.co_names, code.co_varnames, code.co_argcount)).encode()
-    for constant in code.co_consts[documented:]:
+    for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _code_parts(constant)
         else:
-            yield repr(constant).encode()
+            yield repr(None if constant == docstring else constant).encode()
 
 
 def _names(code: CodeType) -> set[str]:
@@ -51,9 +51,8 @@ def _names(code: CodeType) -> set[str]:
 
 def _value_text(function: FunctionType, value: Any) -> str:
     """A text that differs if the machine code of the function would."""
-    if getattr(value, "py_func", value) is function:
-        return "itself"
-    if isinstance(digest := getattr(value, "digest", None), str):
+    digest = "itself" if getattr(value, "py_func", value) is function else getattr(value, "digest", None)
+    if isinstance(digest, str):
         return digest
     if isinstance(value, _PLAIN):
         return repr(value)
