@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from numba import float64
 
 from steadygaze.compiling import compiled, compiled_apart, compiled_fused, stored_code
 from steadygaze.compiling.kernel import _type_text
@@ -49,7 +50,7 @@ def test_loops_over_arrays_apart_do_not_test_for_overlaps(decorator, tests_overl
     kernel, sums = decorator(add_scaled), np.ones(9)
     kernel(np.arange(9.0), 2.0, sums)
     assert sums.tolist() == [1.0 + 2.0 * i for i in range(9)]
-    kernel.dispatcher(np.arange(9.0), 2.0, sums)
+    kernel.dispatcher.compile((float64[::1], float64, float64[::1]))
     (code,) = kernel.dispatcher.inspect_llvm().values()
     assert "fmul" in code and ("vector.memcheck" in code) == tests_overlap
 

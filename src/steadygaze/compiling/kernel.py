@@ -16,7 +16,13 @@ from .digests import function_digest
 from .machine_code import FAILED, MISMATCH, load_code
 from .stored_code import find_code, keep_code
 
-_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
+_OPTIONS: dict[str, Any] = {
+    "nogil": True,
+    "error_model": "numpy",
+    "_nrt": False,
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+}
 _COMPILING = threading.RLock()
 
 
