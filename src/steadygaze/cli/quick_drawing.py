@@ -1,17 +1,17 @@
 """matplotlib without what commands never use: they draw pictures, and nobody asks them for `help()`.
 
 matplotlib lists the settings of every class, in its documentation and in a signature, while it is imported, which takes
-as long as the rest of the import; and it imports readers of dates and of TeX. A program that imports steadygaze keeps
-all of this: only commands call this module.
+as long as the rest of the import; and it imports axes in space. A program that imports steadygaze keeps all of this:
+only commands call this module.
 """
 
 import sys
+import warnings
 from importlib import import_module
-from importlib.util import LazyLoader, find_spec, module_from_spec
 from typing import Any
 
-LATER = ("dateutil.parser", "matplotlib.dviread")
-"""Modules that matplotlib imports by name alone; they are loaded when one of their attributes is read."""
+SPACE = "mpl_toolkits.mplot3d"
+"""A module that matplotlib does without, with a warning, if it is missing."""
 
 
 def import_matplotlib() -> None:
@@ -20,25 +20,16 @@ def import_matplotlib() -> None:
         return
     from matplotlib import artist  # noqa: PLC0415 (slow to import)
 
-    for name in LATER:
-        _import_later(name)
     inspector: Any = artist.ArtistInspector
     make_text, find_settings = artist.kwdoc, inspector.get_setters
     artist.kwdoc, inspector.get_setters = lambda artist: "", lambda inspector: []
+    modules: dict[str, Any] = sys.modules
+    modules.setdefault(SPACE, None)  # as if it were missing
     try:
-        import_module("matplotlib.figure")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import_module("matplotlib.figure")
     finally:
         artist.kwdoc, inspector.get_setters = make_text, find_settings
-
-
-def _import_later(name: str) -> None:
-    """Stand in for a module until it is used; a module that is missing, or imported already, stays as it is."""
-    spec = None if name in sys.modules else find_spec(name)
-    if spec is None or spec.loader is None:
-        return
-    spec.loader = LazyLoader(spec.loader)
-    module = module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    parent, _, own = name.rpartition(".")
-    setattr(sys.modules[parent], own, module)
+        if modules[SPACE] is None:
+            del modules[SPACE]
