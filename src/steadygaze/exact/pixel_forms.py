@@ -76,9 +76,12 @@ def parts_by_cell(
             if all(evaluate(form, corner) >= 0 for corner in part.corners):
                 starts[axis] = theta
         groups.setdefault(tuple(starts), []).append(part)
-    cells = {tuple(cell.low.tolist()): cell for cell in compound.cells}
+    boxes = {tuple(cells[0].low.tolist()): cells for cells in compound.perturbed.boxes}
     for begin, group in groups.items():
-        yield cells[begin], group
+        for cell in boxes[begin]:
+            own = group if cell.side is None else clip(group, _side(domain, cell.side), counted)
+            if own:
+                yield cell, own
 
 
 def unit_corner(compound: Compound, theta: np.ndarray) -> Corner:
@@ -88,6 +91,18 @@ def unit_corner(compound: Compound, theta: np.ndarray) -> Corner:
     for place in places:
         weight *= place.q
     return make_corner((*(place.p * (weight // place.q) for place in places), weight))
+
+
+def _side(domain: Domain, side: np.ndarray) -> Form:
+    """A form (d+1,) of theta as a form of t, up to a positive factor."""
+    ends = [(to_rational(low), to_rational(high)) for low, high in zip(domain.low, domain.high, strict=True)]
+    slopes = [to_rational(slope) for slope in side[:-1]]
+    rows = [slope * (high - low) for slope, (low, high) in zip(slopes, ends, strict=True)]
+    rows.append(sum((slope * low for slope, (low, _) in zip(slopes, ends, strict=True)), start=to_rational(side[-1])))
+    denominator = fmpz(1)
+    for number in rows:
+        denominator = denominator.lcm(number.q)
+    return tuple((number * denominator).p for number in rows)
 
 
 def _place(domain: Domain, axis: int, theta: float) -> fmpq:

@@ -82,10 +82,11 @@ class Domain:
 
 @dataclass(frozen=True, eq=False)
 class KnotCell:
-    """A box of thetas without a knot inside: the unclipped image is x0 + offset + Σ_i theta_i * slope[i] on it.
+    """A part of the domain without a knot inside: the unclipped image is x0 + offset + Σ_i theta_i * slope[i] on it.
 
-    low and high are (d,), offset (C, H, W), slope (d, C, H, W); index is the cell's place in `Perturbed.cells`. Offset
-    and slope of a curved image are NaN: it has no affine form, and NaN decides nothing.
+    It is the box from low to high (d,), or its part where side (d+1,), a form of theta in whole numbers, is not
+    negative. offset (C, H, W), slope (d, C, H, W); index is the cell's place in `Perturbed.cells`, box that of its box
+    in `Perturbed.boxes`. Offset and slope of a curved image are NaN: it has no affine form, and NaN decides nothing.
     """
 
     low: FloatArray
@@ -93,6 +94,8 @@ class KnotCell:
     offset: FloatArray
     slope: FloatArray
     index: int
+    box: int
+    side: FloatArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +112,14 @@ class Perturbed:
     cells: tuple[KnotCell, ...]
     moving_axis: int | None
     curve: Curve | None = None
+
+    @cached_property
+    def boxes(self) -> tuple[tuple[KnotCell, ...], ...]:
+        """The cells of every box: the one that fills it, or two halves; the side of the second is positive on it."""
+        found: list[list[KnotCell]] = [[] for _ in range(1 + self.cells[-1].box)]
+        for cell in self.cells:
+            found[cell.box].append(cell)
+        return tuple(map(tuple, found))
 
     @property
     def is_curved(self) -> bool:
@@ -159,7 +170,8 @@ class Perturbed:
         for perturbation, value in zip(self.perturbations, point, strict=True):
             knots = perturbation.knots()
             index = index * (len(knots) + 1) + bisect_right(knots, value)
-        return self.cells[index]
+        *below, cell = self.boxes[index]
+        return below[0] if below and cell.side is not None and cell.side[:-1] @ point + cell.side[-1] < 0.0 else cell
 
     def image(self, theta: ArrayLike) -> FloatArray:
         """Return the image (C, H, W) at theta (d,), clipped to [0, 1]."""
@@ -317,6 +329,7 @@ def _knot_cells(perturbations: tuple[Perturbation, ...], x0: FloatArray, *, is_c
             offset=_frozen(np.sum([offset for _, _, offset, _ in chosen], axis=0)),
             slope=_frozen(np.stack([slope for _, _, _, slope in chosen])),
             index=index,
+            box=index,
         )
         for index, chosen in enumerate(product(*pieces))
     )

@@ -17,6 +17,7 @@ from ...compound import Compound
 from ...network.steps import ConvStep
 from ...perturbation import Perturbed
 from ...polytopes import Polytopes
+from ...regions.assemble import CutTable
 from ...regions.subdivide import subdivide_boxes
 from ...tolerances import MAX_MAP_PARAMETERS, TOUCH
 from ..contract import MOST_REGIONS
@@ -110,7 +111,7 @@ def estimate_regions(compound: Compound, *, most: int = MOST_REGIONS, budget: Bu
     # Boxes with this many regions show that the map has far more than `most`.
     limits = replace(user.limits, max_regions=max(1, int(3.0 * most * share)) + PLACES)
     own = Budget(limits, started=user.started, cancelled=user.cancelled)
-    sides, cuts = np.ones((*low.shape, 2), dtype=np.int64), np.zeros((1, 3), dtype=np.int32)
+    sides, cuts = np.ones((*low.shape, 2), dtype=np.int64), CutTable(compound.corners).cuts()
     found = subdivide_boxes(compound, cell, low, high, sides, cuts, budget=own, share=WALKING)
     regions = float("inf")
     if found.complete.all():

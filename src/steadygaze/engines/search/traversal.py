@@ -15,7 +15,7 @@ from scipy.spatial import ConvexHull, HalfspaceIntersection, QhullError
 
 from ...accuracy import Accuracy, WalkMeasures
 from ...compound import CLIP_LAYERS, CellProgram, Compound, Program
-from ...tolerances import BEYOND, DISTANCE, SHORTEST
+from ...tolerances import BEYOND, DISTANCE, SHORTEST, SLOW
 from . import traversal_kernels as kernels
 from .halfspaces import FacetFinder, LinearPrograms, LinearProgramTroubleError
 from .measuring_kernels import finish
@@ -49,7 +49,7 @@ class TraversedRegion:
 
     halfspaces (F, d+1): unit inward normals and offsets, n·t + c ≥ 0, none redundant. sources (F,): the neuron
     (numbered through all layers of the program) behind each, for a window the entry that reaches the winner there; or
-    −1 − (2·axis + side) for a side of the knot cell.
+    −1 − (2·axis + side) for a side of the knot cell's box, the next number for the line between two halves of it.
     centres (F, d): a point inside each facet. inside (d,): a point strictly inside. clip and pattern: packed bits of
     the clip's and the classifier's neurons. logits (d+1, K): slope in t and constant. corners (V, d): the vertices, if
     the dimension gives them for free; faces: those of a polyhedron with these corners. box: the lowest and highest
@@ -278,7 +278,8 @@ class Traversal:
             return region.cell
         axis, side = divmod(-1 - source, 2)
         cell = self.cells[region.cell]
-        if (cell.high if side else cell.low)[axis] == float(side):
+        # Beyond the line between two halves of a box, there is always the other half.
+        if axis < self.dimension and (cell.high if side else cell.low)[axis] == float(side):
             return None
         return self._cell_beyond(region.centres[facet], -region.halfspaces[facet, :-1])
 
@@ -291,7 +292,18 @@ class Traversal:
         moved = point + BEYOND * np.where(np.abs(step) < 1e-6, tilt, step)
         d = self.dimension
         outside = [float(np.maximum(cell.low[:d] - moved, moved - cell.high[:d]).max()) for cell in self.cells]
-        return int(np.argmin(outside))
+        nearest = int(np.argmin(outside))
+        sides = self.cells[nearest].sides
+        if not len(sides):
+            return nearest
+        # Both halves of the box are equally near. The line between them is decided as a neuron's kink is.
+        row = sides[0, [*range(d), -1]]
+        forward, *others = (float(row[:d] @ way) for way in (step, *(np.diag(np.sign(tilt)))))
+        value = float(row[:d] @ point + row[d])
+        if abs(value) <= DISTANCE * float(np.abs(row[:d]).sum()):
+            value = forward if abs(forward) > SLOW else next((other for other in others if abs(other) > SLOW), 1.0)
+        halves = [number for number, far in enumerate(outside) if far == outside[nearest]]
+        return nearest if value >= 0.0 else next((number for number in halves if number != nearest), nearest)
 
     def _settle(self, cell: int, point: np.ndarray, direction: np.ndarray) -> tuple[bytes, bytes]:
         """Move to the pattern beyond a point; the packed bits of the clip and of the classifier."""
@@ -360,9 +372,9 @@ class Traversal:
     def _polygon(self, cell: int) -> Shape:
         numbers, sources = self._room
         program, standing = self.cells[cell].program, self._standings[cell]
-        low, high = self.cells[cell].low, self.cells[cell].high
+        low, high, sides = self.cells[cell].low, self.cells[cell].high, self.cells[cell].sides
         count = kernels.intersect_halfplanes(
-            program, standing, low, high, numbers[:2], numbers[2:4], sources, numbers[4]
+            program, standing, low, high, sides, numbers[:2], numbers[2:4], sources, numbers[4]
         )
         if count < 0:
             self._room = np.zeros((5, 2 * numbers.shape[1])), np.zeros((2, 2 * numbers.shape[1]), dtype=np.int64)
@@ -421,9 +433,10 @@ class Traversal:
         limit = np.maximum(DISTANCE * size, noise)
         chosen = np.flatnonzero((lowest < -limit) & (size > 0.0))
         rows = (signed[:, chosen] / size[chosen]).T
-        sides = np.concatenate([np.column_stack([np.eye(d), -low]), np.column_stack([-np.eye(d), high])])
-        made_by = np.concatenate([-1 - 2 * np.arange(d), -2 - 2 * np.arange(d), chosen])
-        return np.concatenate([sides, rows]), made_by.astype(np.int64)
+        oblique = self.cells[cell].sides[:, [*range(d), -1]]
+        sides = np.concatenate([np.column_stack([np.eye(d), -low]), np.column_stack([-np.eye(d), high]), oblique])
+        borders = [-1 - 2 * np.arange(d), -2 - 2 * np.arange(d), -1 - 2 * d - np.arange(len(oblique))]
+        return np.concatenate([sides, rows]), np.concatenate([*borders, chosen]).astype(np.int64)
 
     @staticmethod
     def _bounds(program: Program, standing: kernels.Standing, hidden: int) -> tuple[np.ndarray, np.ndarray]:
