@@ -196,8 +196,13 @@ class Question:
 
     @cached_property
     def maps_change_in_regions(self) -> bool:
-        """Whether the maps are not constant on regions."""
-        return self.attention.method.changes_in_regions
+        """Whether maps, or expected maps, change within regions by more than one parameter."""
+        return self.attention.method.changes_in_regions or self.perturbed.has_enclosed_maps
+
+    @cached_property
+    def measures_regions(self) -> bool:
+        """Whether engines that label whole regions measure their attention; if not, they answer `--property cr`."""
+        return not self.maps_change_in_regions
 
     @cached_property
     def unperturbed(self) -> Unperturbed:

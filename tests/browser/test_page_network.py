@@ -79,6 +79,7 @@ def test_translation_moves_the_expected_map(browser: Browser) -> None:
         ["rotate:border=edge:-90..90"],
         ["shear:axis=y:-0.5..0.5", "contrast:pivot=mean:-0.5..0.5"],
         ["shift:dx=2,dy=3", "blur:sigma=1"],
+        ["shift:dx=2,dy=2,interp=triangle:-1.5..2/-2..0.5", "brightness:0..0.1"],
     ],
 )
 def test_curved_images_and_maps_that_move_along(browser: Browser, specs: list[str]) -> None:

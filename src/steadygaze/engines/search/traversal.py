@@ -15,8 +15,9 @@ from scipy.spatial import ConvexHull, HalfspaceIntersection, QhullError
 
 from ...accuracy import Accuracy, WalkMeasures
 from ...compound import CLIP_LAYERS, CellProgram, Compound, Program
-from ...tolerances import BEYOND, DISTANCE, SHORTEST, SLOW
+from ...tolerances import BEYOND, DISTANCE, SHORTEST
 from . import traversal_kernels as kernels
+from .cell_finding import cell_beyond
 from .halfspaces import FacetFinder, LinearPrograms, LinearProgramTroubleError
 from .measuring_kernels import finish
 from .solids import BrokenSolidError, Faces, SolidCutter
@@ -193,7 +194,7 @@ class Traversal:
         for moved in (0.0, 10.0, 100.0):
             start = point + moved * DISTANCE * step
             try:
-                return self._region(self._cell_beyond(start, direction), start, direction)
+                return self._region(cell_beyond(self.cells, self.dimension, start, direction), start, direction)
             except LostRegionError as error:
                 lost = error
         raise lost
@@ -281,29 +282,7 @@ class Traversal:
         # Beyond the line between two halves of a box, there is always the other half.
         if axis < self.dimension and (cell.high if side else cell.low)[axis] == float(side):
             return None
-        return self._cell_beyond(region.centres[facet], -region.halfspaces[facet, :-1])
-
-    def _cell_beyond(self, point: np.ndarray, direction: np.ndarray) -> int:
-        if len(self.cells) == 1:
-            return 0
-        step = direction / max(float(np.abs(direction).max()), 1e-300)
-        # Along an axis in which the direction does not move, the tilt decides (see `settle`).
-        tilt = np.where(direction < 0.0, -1e-3, 1e-3)
-        moved = point + BEYOND * np.where(np.abs(step) < 1e-6, tilt, step)
-        d = self.dimension
-        outside = [float(np.maximum(cell.low[:d] - moved, moved - cell.high[:d]).max()) for cell in self.cells]
-        nearest = int(np.argmin(outside))
-        sides = self.cells[nearest].sides
-        if not len(sides):
-            return nearest
-        # Both halves of the box are equally near. The line between them is decided as a neuron's kink is.
-        row = sides[0, [*range(d), -1]]
-        forward, *others = (float(row[:d] @ way) for way in (step, *(np.diag(np.sign(tilt)))))
-        value = float(row[:d] @ point + row[d])
-        if abs(value) <= DISTANCE * float(np.abs(row[:d]).sum()):
-            value = forward if abs(forward) > SLOW else next((other for other in others if abs(other) > SLOW), 1.0)
-        halves = [number for number, far in enumerate(outside) if far == outside[nearest]]
-        return nearest if value >= 0.0 else next((number for number in halves if number != nearest), nearest)
+        return cell_beyond(self.cells, self.dimension, region.centres[facet], -region.halfspaces[facet, :-1])
 
     def _settle(self, cell: int, point: np.ndarray, direction: np.ndarray) -> tuple[bytes, bytes]:
         """Move to the pattern beyond a point; the packed bits of the clip and of the classifier."""
