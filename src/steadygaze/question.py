@@ -37,6 +37,7 @@ from .perturbation import Perturbed, compose, parse_specs, without_names
 from .question_facts import DomainFacts, ImageFacts, ModelFacts, QuestionFacts
 from .threshold import Threshold
 from .unperturbed import Unperturbed
+from .words import is_factor, shown_at_zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +75,13 @@ class Question:
         """The question as plain data."""
         domain = self.perturbed.domain
         return QuestionFacts(
-            DomainFacts(list(domain.names), domain.low.tolist(), domain.high.tolist(), list(self.specs)),
+            DomainFacts(
+                list(domain.names),
+                domain.low.tolist(),
+                domain.high.tolist(),
+                list(self.specs),
+                [shown_at_zero(name) for name in domain.names] if any(map(is_factor, domain.names)) else [],
+            ),
             ModelFacts(self.model_name, self.model.sha256, self.model.classes),
             ImageFacts(self.image_name, list(self.perturbed.x0.shape)),
             AttentionFacts.of(self.attention, self.threshold),
