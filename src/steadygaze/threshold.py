@@ -80,3 +80,22 @@ def kept_codes(low: np.ndarray, high: np.ndarray, limit: float, direction: Direc
         is_kept, is_lost = high <= limit, low > limit
     is_known = ~(np.isnan(low) | np.isnan(high))
     return np.where(is_known & is_kept, Kept.YES, np.where(is_known & is_lost, Kept.NO, Kept.UNKNOWN))
+
+
+def sharpened(
+    found: Mapping[str, tuple[float, float]], limits: Mapping[str, float], limit: float, share: tuple[float, float]
+) -> dict[str, tuple[float, float]]:
+    """Bounds of the share of AR at several limits, sharpened by those at one limit, which was settled with more work.
+
+    A larger limit keeps at least as much.
+
+    >>> sharpened({"low": (0.2, 0.9), "high": (0.3, 1.0)}, {"low": 1.0, "high": 3.0}, 2.0, (0.5, 0.6))
+    {'low': (0.2, 0.6), 'high': (0.5, 1.0)}
+    """
+    return {
+        name: (
+            max(low, share[0]) if limits[name] >= limit else low,
+            min(high, share[1]) if limits[name] <= limit else high,
+        )
+        for name, (low, high) in found.items()
+    }

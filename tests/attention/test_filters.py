@@ -85,8 +85,9 @@ def test_linear_steps_are_linear(step: FilterStep) -> None:
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="node runs the script here; browser tests do it otherwise")
-def test_scripts_give_the_values() -> None:
-    maps, filtered = random_maps(7), Filter.parse("abs+mean")
+@pytest.mark.parametrize("words", [*(step.name for step in STEPS), "abs+mean"])
+def test_scripts_give_the_values(words: str) -> None:
+    maps, filtered = random_maps(7), Filter.parse(words)
     code = f"""{filtered.script}
 let map = Float64Array.from({json.dumps(maps.ravel().tolist())});
 for (const step of {json.dumps(filtered.steps)}) map = SgFilters[step](map, {json.dumps(SHAPE)});

@@ -28,7 +28,7 @@ from ..question import Question
 from ..regions.check import CheckedMap
 from ..regions.patterns import unpack
 from ..requirement import Outcome, Requirement
-from ..threshold import Threshold
+from ..threshold import Threshold, sharpened
 from .delta_answer import DeltaAnswer
 from .display import point_text, result_text
 from .tiling import Tiling
@@ -237,7 +237,10 @@ class Result:
     @property
     def kept_shares(self) -> dict[str, tuple[float, float]]:
         """The share of AR at some thresholds, as bounds: 0 and 1 if skipped; 10, 25, 50 and 100 % for distances."""
-        return dict.fromkeys(self.question.marks, (0.0, 1.0)) if self.skips_other_deltas else self.tiling.kept_shares
+        marks = self.question.marks
+        found = dict.fromkeys(marks, (0.0, 1.0)) if self.skips_other_deltas else self.tiling.kept_shares
+        own_limit = self.question.limit(self.threshold)
+        return sharpened(found, marks, own_limit, self.areas["AR"]) if self.is_measured else found
 
     @property
     def enough_delta(self) -> float | None:
