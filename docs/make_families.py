@@ -12,7 +12,8 @@ from PIL import Image, ImageDraw
 
 from steadygaze import zoo
 from steadygaze.images import read_image
-from steadygaze.perturbation import Perturbation, compose, find_families, parse_spec
+from steadygaze.perturbation import Perturbation, compose, find_families, parse_specs
+from steadygaze.words import is_factor, shown_value
 
 TARGET = Path(__file__).parent / "images" / "families.png"
 STEPS = 7
@@ -21,7 +22,8 @@ SPECS = (
     'blend:image="other.npy"', "occlude:x=10,y=8,w=8,h=12", 'overlay:image="dirt.png"', "patch:x=10,y=8,w=8,h=12",
     "shadow:side=left,at=0.5,soft=0.3", "field:kind=x:-0.5..0.5", "field:kind=radial,mode=times:-1..1",
     "blur:sigma=1.5", "motion:dx=7,dy=3", "sharpen:sigma=1:0..3", 'kernel:file="edges.npy"',
-    'direction:file="wave.npy":-0.5..0.5', "translate:dx=6:-6..6", "rotate:-45..45",
+    'direction:file="wave.npy":-0.5..0.5', "translate:dx=6:-6..6", "shift:dx=6,dy=6",
+    "shift:dx=6,dy=6,interp=triangle", "rotate:-45..45",
     "rotate:border=edge:-45..45", "scale:0.5..1.5", "shear:-0.5..0.5", "shear:axis=y:-0.5..0.5", "hue:-180..180",
 )  # fmt: skip
 """One or more specs of every family; `files` makes the files."""
@@ -39,13 +41,15 @@ def files(folder: Path) -> None:
     np.save(folder / "wave.npy", np.sin(np.arange(28) / 2.0)[:, None] * np.ones(28))
 
 
-def strips(image: np.ndarray, folder: Path) -> list[tuple[str, Perturbation, np.ndarray]]:
-    """The specs, their perturbations and their images (STEPS, C, H, W)."""
+def strips(image: np.ndarray, folder: Path) -> list[tuple[str, list[Perturbation], np.ndarray, np.ndarray]]:
+    """The specs, their perturbations, thetas (STEPS, d) and images (STEPS, C, H, W)."""
     found = []
     for spec in SPECS:
-        one = parse_spec(spec.replace('="', f'="{folder}/'))
-        thetas = np.linspace(one.low, one.high, STEPS)
-        found.append((spec, one, compose([one], image).images(thetas[:, None])))
+        own = parse_specs([spec.replace('="', f'="{folder}/')])
+        thetas = np.linspace([one.low for one in own], [one.high for one in own], STEPS)
+        # One axis slower than the other, and the other way: there the two interpolations of a shift differ.
+        thetas = thetas * [1.0, -0.75][: len(own)]
+        found.append((spec, own, thetas, compose(own, image).images(thetas)))
     return found
 
 
@@ -54,20 +58,27 @@ def draw(target: Path = TARGET) -> None:
     with tempfile.TemporaryDirectory() as name:
         files(Path(name))
         found = strips(read_image(zoo.image_path("colour:69990")).pixels, Path(name))
-    missing = set(find_families()) - {one.keyword for _, one, _ in found}
+    missing = set(find_families()) - {one.keyword for _, own, _, _ in found for one in own}
     if missing:
         raise SystemExit(f"no strip for {', '.join(sorted(missing))}: add a spec")
     figure = Figure(figsize=(9.0, 0.62 * len(found)))
-    for row, (spec, one, images) in enumerate(found):
+    for row, (spec, own, thetas, images) in enumerate(found):
         height = 1.0 / len(found)
         axes = figure.add_axes((0.40, 1.0 - (row + 0.95) * height, 0.59, 0.9 * height))
         axes.imshow(np.hstack([np.moveaxis(picture, 0, 2) for picture in images]))
         axes.set_axis_off()
         place = 1.0 - (row + 0.5) * height
         figure.text(0.01, place + 0.1 * height, spec, va="bottom", fontsize=8, family="monospace")
-        ends = f"theta from {one.low:g} to {one.high:g}"
+        first, last = (_shown(own, theta) for theta in thetas[[0, -1]])
+        ends = f"{'factor' if is_factor(own[0].name) else 'theta'} from {first} to {last}"
         figure.text(0.01, place - 0.1 * height, ends, va="top", fontsize=7, color="0.35")
     figure.savefig(target, dpi=100)
+
+
+def _shown(own: list[Perturbation], theta: np.ndarray) -> str:
+    """A theta (d,) as people read it."""
+    numbers = [f"{shown_value(one.name, value):g}" for one, value in zip(own, theta, strict=True)]
+    return numbers[0] if len(numbers) == 1 else f"({', '.join(numbers)})"
 
 
 if __name__ == "__main__":

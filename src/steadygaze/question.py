@@ -40,7 +40,6 @@ from .question_facts import DomainFacts, ImageFacts, ModelFacts, QuestionFacts
 from .question_options import QuestionOption, class_words, flag_option, threshold_option
 from .threshold import Threshold
 from .unperturbed import Unperturbed
-from .words import is_factor, shown_at_zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,15 +75,8 @@ class Question:
 
     def describe(self) -> QuestionFacts:
         """The question as plain data."""
-        domain = self.perturbed.domain
         return QuestionFacts(
-            DomainFacts(
-                list(domain.names),
-                domain.low.tolist(),
-                domain.high.tolist(),
-                list(self.specs),
-                [shown_at_zero(name) for name in domain.names] if any(map(is_factor, domain.names)) else [],
-            ),
+            DomainFacts.of(self.perturbed.domain, self.specs),
             ModelFacts(self.model_name, self.model.sha256, self.model.classes),
             ImageFacts(self.image_name, list(self.perturbed.x0.shape)),
             AttentionFacts.of(self.attention, self.threshold),
@@ -205,14 +197,12 @@ class Question:
         return attended(self.attention.method, self.model.graph)
 
     @cached_property
-    def maps_change_in_regions(self) -> bool:
-        """Whether maps, or expected maps, change within regions by more than one parameter."""
-        return self.attention.method.changes_in_regions or self.perturbed.has_enclosed_maps
-
-    @cached_property
     def measures_regions(self) -> bool:
-        """Whether engines that label whole regions measure their attention; if not, they answer `--property cr`."""
-        return not self.maps_change_in_regions
+        """Whether engines that label whole regions measure their attention; if not, they answer `--property cr`.
+
+        They do not if maps change within a region, or expected maps with more than one parameter.
+        """
+        return not (self.attention.method.changes_in_regions or self.perturbed.has_enclosed_maps)
 
     @cached_property
     def unperturbed(self) -> Unperturbed:

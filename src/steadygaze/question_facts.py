@@ -1,8 +1,15 @@
 """A question as plain data: domain, model, image, what is asked of attention, and notes."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from msgspec import Struct
 
 from .attention.asking import AttentionFacts
+from .words import shown_at_zero
+
+if TYPE_CHECKING:
+    from .perturbation import Domain
 
 
 class DomainFacts(Struct, frozen=True):
@@ -16,6 +23,13 @@ class DomainFacts(Struct, frozen=True):
     high: list[float]
     specs: list[str]
     shown_at_zero: list[float] = []
+
+    @classmethod
+    def of(cls, domain: "Domain", specs: Sequence[str]) -> "DomainFacts":
+        """The domain of perturbations as plain data."""
+        shown = [shown_at_zero(name) for name in domain.names]
+        ends = domain.low.tolist(), domain.high.tolist()
+        return cls(list(domain.names), *ends, list(specs), shown if any(shown) else [])
 
 
 class ModelFacts(Struct, frozen=True):
