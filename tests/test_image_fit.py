@@ -5,8 +5,10 @@ import pytest
 from PIL import Image, ImageOps
 
 import steadygaze
-from steadygaze import ImageError, OptionError
+from steadygaze import ImageError, ModelError, OptionError
 from steadygaze.image_fit import ImageFit
+from support.networks.onnx_files import make_proto
+from support.networks.operator_models import floats, node
 
 COLOURS = np.random.default_rng(0).integers(0, 256, (40, 60, 3), dtype=np.uint8)
 PIXELS = np.moveaxis(COLOURS, 2, 0) / 255.0
@@ -103,7 +105,7 @@ class TestQuestions:
     def test_notes_and_stored_pixels(self, tmp_path):
         Image.fromarray(COLOURS).save(tmp_path / "photo.png")
         result = self.verify(tmp_path / "photo.png", fit="crop", grey=True)
-        assert [note for note in result.question.notes if "--fit crop" in note]
+        assert [note for note in result.question.notes if note.startswith("the image is ") and "--fit crop" in note]
         result.save(tmp_path / "stored")
         loaded = steadygaze.load(tmp_path / "stored")
         assert np.array_equal(loaded.question.perturbed.x0, result.question.perturbed.x0)
@@ -111,6 +113,32 @@ class TestQuestions:
         assert loaded.question.image_notes == result.question.image_notes
         words = loaded.question.words(loaded.threshold, "photo.png")
         assert words[5:8] == ["--fit", "crop", "--grey"]
+
+    def test_a_model_that_no_image_fits_is_refused_for_what_is_wrong_with_it(self, tmp_path):
+        nodes = [
+            node("Flatten", "image", "f"),
+            node("MatMul", "f w", "h"),
+            node("Tanh", "h", "t"),
+            node("MatMul", "t v", "y"),
+        ]
+        weights = {"w": floats(16, 3), "v": floats(3, 2)}
+        (tmp_path / "curved.onnx").write_bytes(make_proto(nodes, weights, [1, 1, 4, 4]).SerializeToString())
+        for size in (4, 7):
+            with pytest.raises(ModelError, match="Tanh"):
+                steadygaze.verify(
+                    tmp_path / "curved.onnx", np.full((1, size, size), 0.5), "brightness:0..0.1", fit="pad"
+                )
+
+    def test_a_torch_module_needs_the_size(self):
+        torch = pytest.importorskip("torch")
+        module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(16, 2)).eval()
+        image, asked = np.random.default_rng(3).random((1, 7, 5)), ("brightness:0..0.1",)
+        with pytest.raises(ModelError, match=r"does not tell the size of its input.*fit='pad:28x28'") as refused:
+            steadygaze.verify(module, image, *asked, fit="pad")
+        assert "nn.Flatten" not in str(refused.value)
+        assert steadygaze.verify(module, image, *asked, property="cr", fit="pad:4x4").question.model.classes == 2
+        with pytest.raises(ModelError, match=r"nn\.Flatten"):
+            steadygaze.verify(module, image, *asked)
 
     def test_results_without_the_options_are_stored_as_before(self, tmp_path):
         stored = self.verify("mnist:69990").question

@@ -117,7 +117,7 @@ def test_alpha_is_composited_on_black(picture):
     values = np.array([[[255, 51, 0, 51], [255, 255, 255, 0]]], np.uint8)
     image = read_image(picture(values))
     np.testing.assert_allclose(image.pixels[:, 0], [[0.2, 0], [0.04, 0], [0, 0]], rtol=1e-15)
-    assert image.notes == ("is transparent: composited on black",)
+    assert image.notes == ("the image is transparent: composited on black",)
     values[..., 3] = 255
     image = read_image(picture(values))
     np.testing.assert_array_equal(image.pixels[:, 0, 0], [1, 0.2, 0])

@@ -15,6 +15,10 @@ class ModelError(SteadygazeError):
     """The model file cannot be read, or has unsupported contents."""
 
 
+class LayoutError(ModelError):
+    """The model's input does not take images of the shape that it got; of another shape it may."""
+
+
 class ImageError(SteadygazeError):
     """The image cannot be read, or does not fit the model."""
 

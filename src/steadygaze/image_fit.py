@@ -75,6 +75,11 @@ class ImageFit:
         """The words of the command line."""
         return [*(["--fit", self.text] if self.how else []), *([f"--{self.colours}"] if self.colours else [])]
 
+    @property
+    def needs_size(self) -> bool:
+        """Whether the image becomes as large as the model's input."""
+        return bool(self.how) and self.size is None
+
     def prepare(self, pixels: Pixels, name: str) -> tuple[Pixels, tuple[str, ...]]:
         """The pixels (C, H, W) in the colours asked, and of the size asked if it was named; with notes."""
         found, notes = self._recolour(pixels, name)
@@ -85,7 +90,7 @@ class ImageFit:
 
     def finish(self, pixels: Pixels, input_shape: tuple[int, int, int]) -> tuple[Pixels, tuple[str, ...]]:
         """The pixels (C, H, W) of the size of a model's input (C, H, W), if --fit asked for it; with notes."""
-        if not self.how or self.size is not None:
+        if not self.needs_size:
             return pixels, ()
         return self._resize(pixels, (input_shape[2], input_shape[1]))
 
@@ -96,8 +101,8 @@ class ImageFit:
         if channels not in CHANNELS.values():
             raise ImageError(f"{name}: has {channels} channels; --{self.colours} takes images with 1 or 3")
         if self.colours == RGB:
-            return np.repeat(pixels, 3, axis=0), ("its grey values are used for red, green and blue (--rgb)",)
-        note = ("its colours are turned into grey by Pillow, 0.299 red + 0.587 green + 0.114 blue (--grey)",)
+            return np.repeat(pixels, 3, axis=0), ("the image's grey values are used for red, green and blue (--rgb)",)
+        note = ("the image's colours are turned into grey by Pillow, 0.299 red + 0.587 green + 0.114 blue (--grey)",)
         if _is_eight_bit(pixels):
             return _values(_picture(pixels).convert("L")), note
         return np.tensordot(LUMA, pixels, axes=1)[None], note
@@ -112,8 +117,8 @@ class ImageFit:
             layers = [Image.fromarray(layer.astype(np.float32)) for layer in pixels]
             found = np.stack([np.asarray(_fitted(layer, self.how, size), dtype=np.float64) for layer in layers])
         note = (
-            f"is {width} × {height} pixels, {FITS[self.how]} {size[0]} × {size[1]} by Pillow, bilinear (--fit "
-            f"{self.text})"
+            f"the image is {width} × {height} pixels, {FITS[self.how]} {size[0]} × {size[1]} by Pillow, bilinear "
+            f"(--fit {self.text})"
         )
         return np.clip(found, 0.0, 1.0), (note,)
 

@@ -189,10 +189,10 @@ def _read_picture(path: Path, start: bytes) -> ImageFile:
     notes: list[str] = []
     with _opened(path) as picture:
         if getattr(picture, "n_frames", 1) > 1:
-            notes.append("has several frames: the first one is used")
+            notes.append("the image has several frames: the first one is used")
         picture.load()
         if picture.getexif().get(ExifTags.Base.Orientation, 1) != 1:
-            notes.append("is turned as its orientation tag says")
+            notes.append("the image is turned as its orientation tag says")
         upright = ImageOps.exif_transpose(picture)
         if start.startswith(PNG_MAGIC) and start[PNG_DEPTH_OFFSET] == 16 and upright.mode not in SIXTEEN_BIT_MODES:
             notes.append("16-bit colours are cut to 8 bits; save as a float NPY array to keep them")
@@ -223,7 +223,11 @@ def _pixels(picture: Image.Image, name: str, notes: list[str]) -> NDArray[np.flo
     else:
         colours = layers[:-1] / 255.0 * (layers[-1] / 255.0)
         is_opaque = bool((layers[-1] == 255).all())
-        notes.append("its alpha channel is opaque: dropped" if is_opaque else "is transparent: composited on black")
+        opaque, transparent = (
+            "the image's alpha channel is opaque: dropped",
+            "the image is transparent: composited on black",
+        )
+        notes.append(opaque if is_opaque else transparent)
     # Only the palette entries show whether the image is grey.
     if is_palette and (colours == colours[0]).all():
         return colours[:1]

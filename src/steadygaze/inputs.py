@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from . import zoo
-from .errors import ImageError, ModelError, OptionError, PerturbationError
+from .errors import ImageError, LayoutError, ModelError, OptionError, PerturbationError
+from .image_fit import UNFITTED, ImageFit
 from .images import image_from_array, read_image
 from .network.layout import ReadOptions
 from .network.model import Model, model_from_file
@@ -21,14 +22,25 @@ ImageLike = str | Path | np.ndarray | TorchTensor
 PerturbationsLike = Sequence[Perturbation | str] | Perturbation | str
 
 
-def given_model(model: ModelLike, pixels: np.ndarray, options: ReadOptions) -> Model:
-    """The model of a file, a bundled name, a torch module or a `Model`, for an image (C, H, W); raises ModelError."""
+def given_model(model: ModelLike, pixels: np.ndarray, options: ReadOptions, fitting: ImageFit = UNFITTED) -> Model:
+    """The model of a file, a bundled name, a torch module or a `Model`, for an image (C, H, W); raises ModelError.
+
+    fitting: what is done to the image once the size of the model's input is known.
+    """
     if isinstance(model, Model):
         if not options.is_usual:
             raise OptionError("mean, std, scale and output apply to model files only; give them to read_model")
         return model
     if is_module(model):
-        return read_module(model, pixels, options=options)
+        try:
+            return read_module(model, pixels, options=options)
+        except LayoutError as error:
+            if not fitting.needs_size:
+                raise
+            raise ModelError(
+                f"{str(error).partition(';')[0]}. A torch module does not tell the size of its input: name it in "
+                f"pixels, such as fit='{fitting.how}:28x28'"
+            ) from None
     if not isinstance(model, str | Path):
         raise ModelError(not_a_model(model))
     path = Path(model) if _is_file_name(str(model)) else zoo.model_path(str(model))
@@ -61,13 +73,16 @@ def given_perturbations(given: PerturbationsLike) -> list[Perturbation]:
 
 
 def read_fitting(path: Path, image_shape: tuple[int, ...], options: ReadOptions) -> Model:
-    """Read a model for images of a shape; if the shape does not fit, `fit_image` raises a better error later."""
+    """Read a model for images of a shape; if the shape does not fit, `fit_image` raises a better error later.
+
+    A model that no shape helps is refused for what is wrong with it.
+    """
     try:
         return model_from_file(path, image_shape, options)
     except (ModelError, OptionError) as error:
         try:
             return model_from_file(path, None, options)
-        except (ModelError, OptionError):
+        except LayoutError:
             raise error from None
 
 

@@ -347,7 +347,7 @@ def make_question(
     fitting = ImageFit.of(fit, grey=grey, rgb=rgb)
     pixels, image_name, notes = given_image(image)
     pixels, recoloured = fitting.prepare(pixels, image_name)
-    model = given_model(model, pixels, ReadOptions(mean, std, scale, output))
+    model = given_model(model, pixels, ReadOptions(mean, std, scale, output), fitting)
     pixels, resized = fitting.finish(pixels, model.input_shape)
     pixels = fit_image(pixels, model.input_shape, image_name)
     perturbed = compose(parsed, pixels)

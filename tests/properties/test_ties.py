@@ -249,6 +249,22 @@ def test_the_pattern_at_the_unperturbed_image(seed):
     assert b"".join(np.packbits(layer).tobytes() for layer in exact) == pattern_at(compound, [0])
 
 
+def test_the_pattern_at_single_thetas():
+    """Dyadic thetas, where exact pixels tie in many ways: every pattern that is told is the exact one."""
+    told = 0
+    for seed in range(20):
+        compound = tied_problem(seed)
+        low, high = (float(end[0]) for end in (compound.domain.low, compound.domain.high))
+        points = PatternPoints(compound)
+        for theta in [low, high, *(low + (high - low) * np.array([0.125, 0.5, 0.71875]))]:
+            found = points.at(np.array([theta]))
+            if found is not None:
+                told += 1
+                packed = b"".join(np.packbits(layer).tobytes() for layer in found)
+                assert packed == pattern_at(compound, [Fraction(theta)])
+    assert told > 80
+
+
 def test_the_pattern_at_an_image_with_a_flat_background_behind_a_root():
     """Exact arithmetic only encloses a root; entries that are equal by construction are known all the same."""
     norm = batch_norm([0.1, 0.2], [1.0, 1.5], [2.0, 3.0], [0.0, 0.25], 1e-5)

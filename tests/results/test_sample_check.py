@@ -106,7 +106,7 @@ class OpenBounds:
 
     def __init__(self, question: object) -> None: ...
 
-    def at(self, theta: np.ndarray, *, has_attention: bool) -> Enclosed:
+    def at(self, theta: np.ndarray, delta: float | None = None) -> Enclosed:
         return Enclosed(UNKNOWN, UNKNOWN)
 
 

@@ -91,7 +91,7 @@ def test_summary_and_report_flag_it(bump):
 def test_bounds_hold_the_exact_margin(bump):
     enclosing = Enclosing(bump.question)
     for theta in (0.0, 0.2, float(PLACE), CENTRE, CENTRE + 4.9e-9, np.nextafter(CENTRE, 1.0), 0.9, 1.0):
-        low, high = enclosing.at(np.array([theta]), has_attention=False).margin
+        low, high = enclosing.at(np.array([theta])).margin
         assert Fraction(low) <= exact_margin(theta) <= Fraction(high)
         assert high - low < 1e-5
 
@@ -107,7 +107,7 @@ def closest() -> float:
 def test_what_float64_cannot_tell_is_passed_over(bump):
     # At the edge the margin moves by 1e-8 from one number to the next, as much as rounding does.
     close = closest()
-    low, high = Enclosing(bump.question).at(np.array([close]), has_attention=False).margin
+    low, high = Enclosing(bump.question).at(np.array([close])).margin
     assert low < 0.0 < high
     found = find_witnesses(claiming(bump, (close, 1e-12)))
     assert found.witnesses == ()

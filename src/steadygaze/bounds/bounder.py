@@ -1,7 +1,8 @@
 """Proved enclosures of the margin and the inconsistency on boxes of thetas."""
 
+from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -14,7 +15,7 @@ from ..errors import ModelError
 from ..network.graph import Graph
 from ..perturbation import Perturbed
 from ..tolerances import MAX_MAP_PARAMETERS, SMALLEST_WEIGHT, UNIT, gamma
-from .decisions import OPEN, near_kinks
+from .decisions import OFF, ON, OPEN, near_kinks
 from .expected import Ends, MovedAlong
 from .explained import ENCLOSURES
 from .forms import Forms, pixels
@@ -63,12 +64,14 @@ class Bounder:
     """Bounds on boxes of the domain for one image, label and map comparison; they hold over the real numbers.
 
     Every layer may add up to `room` generators (see `passes`); 0 leaves only the affine form with a remainder.
+    `prove_original` gives the bits (n,) of every layer at the unperturbed image, or None if they are not proved.
     """
 
     def __init__(
-        self, graph: Graph, perturbed: Perturbed, label: int, attention: AttentionOptions, *, room: int = 0
-    ) -> None:
-        self.perturbed, self.attention, self.room = perturbed, attention, room
+        self, graph: Graph, perturbed: Perturbed, label: int, attention: AttentionOptions, *, room: int = 0,
+        prove_original: Callable[[], Sequence[np.ndarray] | None] | None = None,
+    ) -> None:  # fmt: skip
+        self.perturbed, self.attention, self.room, self.prove_original = perturbed, attention, room, prove_original
         self.segments, self.layers, self.aim_steps = graph.steps, graph.layers, graph.aim_steps
         if (
             min((step.smallest for steps in (*self.segments, self.aim_steps) for step in steps), default=1.0)
@@ -159,6 +162,13 @@ class Bounder:
                 inconsistency = self.inconsistency_bounds(passed, cell, low, high, image)
             assert image.corners is not None
             return Hulls(*self.margins.at_corners(passed.last, image.corners), inconsistency)
+
+    def inconsistency_under(self, cell: int, place: np.ndarray, bits: Sequence[np.ndarray]) -> np.ndarray:
+        """Bounds (2,) of the inconsistency at a point (d,) in t of a knot cell, given its proved bits (n,) by layer."""
+        low = place[None]
+        with np.errstate(over="ignore", invalid="ignore"):
+            passed = _with_bits(self.pass_forward(cell, low, low), bits)
+            return self.inconsistency_bounds(passed, cell, low, low)[0]
 
     def near_zero(self, cell: int, vertices: np.ndarray, together: float) -> np.ndarray:
         """Which neurons (B, V, n) may be on their kink at vertices (B, V, d) of hulls in one knot cell.
@@ -253,9 +263,12 @@ class Bounder:
         exact = self._original_image
         with np.errstate(over="ignore", invalid="ignore"):
             if not self.is_deep:
-                return forward(self.segments, self.layers, exact)
-            # Here, only rounding opens neurons, few enough for generators.
-            return forward(self.segments, self.layers, exact.with_norms(), room=ORIGINAL_ROOM)
+                passed = forward(self.segments, self.layers, exact)
+            else:
+                # Here, only rounding opens neurons, few enough for generators.
+                passed = forward(self.segments, self.layers, exact.with_norms(), room=ORIGINAL_ROOM)
+        proved = None if self.prove_original is None else self.prove_original()
+        return passed if proved is None else _with_bits(passed, proved)
 
     @cached_property
     def original(self) -> Intervals:
@@ -298,3 +311,8 @@ class Bounder:
             return None
         least, most = (end[:, 0] for end in self._mask.ends(cell, low, high))
         return np.clip(least, 0.0, 1.0), np.clip(most, 0.0, 1.0)
+
+
+def _with_bits(passed: Passed, bits: Sequence[np.ndarray]) -> Passed:
+    """A pass over one point with all bits known."""
+    return replace(passed, bits=tuple(np.where(own, ON, OFF).astype(np.uint8)[None] for own in bits))

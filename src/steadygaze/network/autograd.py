@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ModelError
+from ..errors import LayoutError, ModelError
 from ..lazily import torch
 from .graph import Graph, gradients, patterns, preactivations
 from .layers import RELU, Layer
@@ -96,7 +96,7 @@ class TorchRun:
             with _without(self.dropped):
                 found = self.module(given)
         except Exception as error:
-            raise ModelError(
+            raise LayoutError(
                 f"{self.name}: fails on an image of shape {tuple(given.shape)} ({one_line(error)}); give an image that "
                 "it takes, and start a module of dense layers with nn.Flatten()"
             ) from None

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ModelError, OptionError
+from ..errors import LayoutError, OptionError
 from .onnx_file import Dimension
 
 CHANNELS = (1, 3, 4)
@@ -96,9 +96,9 @@ def choose_layout(dims: Sequence[Dimension], image_shape: Sequence[int] | None, 
     """
     wanted = None if image_shape is None else _image_shape(image_shape)
     if len(dims) < 2:
-        raise ModelError(f"{name}: {_received(dims)}; expected a batch of images, such as [1, 1, 28, 28] or [1, 784]")
+        raise LayoutError(f"{name}: {_received(dims)}; expected a batch of images, such as [1, 1, 28, 28] or [1, 784]")
     if dims[0] not in (None, 1):
-        raise ModelError(f"{name}: {_received(dims)}, a fixed batch of {dims[0]}; export it with a batch of 1 or open")
+        raise LayoutError(f"{name}: {_received(dims)}, a fixed batch of {dims[0]}; export it with a batch of 1 or open")
     inner = list(dims[1:])
     if len(inner) == 3:
         return _three(inner, wanted, name)
@@ -109,7 +109,7 @@ def choose_layout(dims: Sequence[Dimension], image_shape: Sequence[int] | None, 
         return Layout(shape, (1, *shape[1:]), Order.CHANNELS_FIRST, (note,))
     if len(inner) <= 2:
         return _flat(dims, wanted, name)
-    raise ModelError(f"{name}: {_received(dims)}; expected [1, C, H, W], [1, H, W, C] or [1, n]")
+    raise LayoutError(f"{name}: {_received(dims)}; expected [1, C, H, W], [1, H, W, C] or [1, n]")
 
 
 def _three(inner: list[Dimension], wanted: ImageShape | None, name: str) -> Layout:
@@ -129,7 +129,7 @@ def _flat(dims: Sequence[Dimension], wanted: ImageShape | None, name: str) -> La
     if wanted is None:
         wanted = _square(count, dims, name)
     if count is not None and prod(wanted) != count:
-        raise ModelError(
+        raise LayoutError(
             f"{name}: {_received(dims)}, which is not an image of shape {_shown(wanted)}; "
             f"give the image_shape (channels, height, width) of {count} pixels"
         )
@@ -145,7 +145,7 @@ def _square(count: Dimension, dims: Sequence[Dimension], name: str) -> ImageShap
             side = isqrt(count // channels)
             if channels * side * side == count:
                 return (channels, side, side)
-    raise ModelError(
+    raise LayoutError(
         f"{name}: {_received(dims)}, neither a grey nor an RGB square; give image_shape=(channels, height, width)"
     )
 
@@ -155,16 +155,16 @@ def _unify(
 ) -> ImageShape:
     """The dimensions of the file, with open ones from the wanted shape."""
     if wanted is not None and not _fits(dims, wanted):
-        raise ModelError(f"{name}: {_received(received)}, which does not fit image_shape {_shown(wanted)}")
+        raise LayoutError(f"{name}: {_received(received)}, which does not fit image_shape {_shown(wanted)}")
     filled = [wanted[i] if size is None and wanted is not None else size for i, size in enumerate(dims)]
     if None in filled:
-        raise ModelError(
+        raise LayoutError(
             f"{name}: {_received(received)} with open dimensions; export with a fixed size, or give "
             "image_shape=(channels, height, width)"
         )
     channels, height, width = (int(size) for size in filled if size is not None)
     if min(channels, height, width) < 1:
-        raise ModelError(f"{name}: {_received(received)}; an image has at least one pixel")
+        raise LayoutError(f"{name}: {_received(received)}; an image has at least one pixel")
     return channels, height, width
 
 

@@ -164,7 +164,7 @@ def _read(read: Callable[[], OnnxFile], path: Path, image_shape: Sequence[int] |
         key = (path, file.sha256, file.output, layout, *preprocessing.mean, *preprocessing.std, preprocessing.scale)
         return _recent.find(key, lambda: _make_model(file, layout, preprocessing))
     except ModelError as error:  # names inside the file may contain anything, even line breaks
-        raise ModelError(one_line(error, limit=800)) from None
+        raise type(error)(one_line(error, limit=800)) from None
     except UnicodeError:
         raise ModelError(f"{path.name}: holds names that are not text; the file is damaged") from None
 

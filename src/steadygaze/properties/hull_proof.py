@@ -16,6 +16,7 @@ from ..budget import Budget, is_over
 from ..compound import Compound
 from ..polytopes import Polytopes
 from ..tolerances import LEAST, UNIT, gamma
+from .pattern_points import PatternPoints, has_windows
 
 
 class HullProof:
@@ -33,7 +34,10 @@ class HullProof:
     @cached_property
     def bounder(self) -> Bounder:
         """The bounds of the compound network over polytopes."""
-        return Bounder(self.compound.graph, self.compound.perturbed, self.label, self.attention)
+        compound = self.compound
+        return Bounder(
+            compound.graph, compound.perturbed, self.label, self.attention, prove_original=compound.prove_original
+        )
 
     def label_errors(
         self, polytopes: Polytopes, cell: np.ndarray, logits: np.ndarray, chosen: np.ndarray, region: np.ndarray
@@ -76,11 +80,45 @@ class HullProof:
         """Whether ai > δ is proved at one of the points (N, D) in t of a knot cell."""
         around = 16.0 * UNIT
         found = self.bounder.bound_hulls(cell, self._in_domain(points[:, None]), around, asks_attention=True)
-        return bool((found.inconsistency[:, 0] > delta).any())
+        if (found.inconsistency[:, 0] > delta).any():
+            return True
+        # Bounds that miss δ on both sides may be wide because entries of windows are equal.
+        is_open = found.inconsistency[:, 1] > delta
+        return any(self._tied.inconsistency(theta)[0] > delta for theta in self.compound.to_theta(points[is_open]))
+
+    @cached_property
+    def _tied(self) -> "TiedPoints":
+        return TiedPoints(self.compound, self.bounder)
 
     def _in_domain(self, vertices: np.ndarray) -> np.ndarray:
         """The coordinates of theta; a single parameter has two in t."""
         return vertices[:, :, : self.compound.domain.dimension]
+
+
+class TiedPoints:
+    """Bounds of the inconsistency at single thetas where entries of windows are equal by construction.
+
+    Bounds on boxes leave such windows open, and hand every entry a part of the gradient. Here the first entry wins.
+    """
+
+    def __init__(self, compound: Compound, bounder: Bounder) -> None:
+        self.compound, self.bounder = compound, bounder
+        self.points = PatternPoints(compound) if has_windows(compound.graph) else None
+        # A few seconds, but at least one theta if any is affordable.
+        affordable = 0 if self.points is None else self.points.affordable
+        self.left = max(min(1, affordable), affordable // 8)
+
+    def inconsistency(self, theta: np.ndarray) -> tuple[float, float]:
+        """Proved bounds at a theta (d,); (0, ∞) if a bit is not proved, or no theta is affordable any more."""
+        bits = None
+        if self.points is not None and self.left > 0:
+            self.left -= 1
+            bits = self.points.at(theta)
+        if bits is None:
+            return 0.0, np.inf
+        cell, place = self.compound.perturbed.cell_of(theta).index, self.compound.domain.to_unit(theta[None])[0]
+        low, high = self.bounder.inconsistency_under(cell, place, bits).tolist()
+        return (low, high) if low <= high else (0.0, np.inf)
 
 
 def vertex_batches(

@@ -5,6 +5,7 @@ Settles patterns that rounding leaves in doubt where neurons are exactly zero, o
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +17,10 @@ from ..regions.patterns import unpack
 from ..regions.region import RegionSet
 from ..tolerances import DOUBT, LEAST, UNIT, gamma
 from .value_numbers import ZERO, NumberedGraph, Numbers
+
+if TYPE_CHECKING:
+    from ..exact.network_forms import WholeForms
+    from ..exact.pixel_forms import PixelForms
 
 OWN = 1.0 + 1e-6
 """Covers the rounding of the bounds themselves."""
@@ -36,6 +41,12 @@ class PatternPoints:
     def numbered(self) -> NumberedGraph:
         """The graph, ready to be numbered."""
         return NumberedGraph(self.graph)
+
+    @cached_property
+    def _forms(self) -> "PixelForms":
+        from ..exact.pixel_forms import PixelForms  # noqa: PLC0415 (rarely needed)
+
+        return PixelForms(self.compound.perturbed)
 
     @property
     def affordable(self) -> int:
@@ -85,9 +96,7 @@ class PatternPoints:
     def _pixel_keys(self, cell: int) -> list[tuple[int, ...]] | None:
         """The exact forms of all unclipped pixels on a knot cell; None if they are only enclosed."""
         if cell not in self._keys:
-            from ..exact.pixel_forms import PixelForms  # noqa: PLC0415 (rarely needed)
-
-            forms = PixelForms(self.compound.perturbed).on_cell(self.compound.cells[cell])
+            forms = self._forms.on_cell(self.compound.cells[cell])
             self._keys[cell] = None if forms.radii is not None else [tuple(map(int, row)) for row in forms.rows]
         return self._keys[cell]
 
@@ -106,13 +115,27 @@ class PatternPoints:
 
     def at_original(self) -> tuple[np.ndarray, ...] | None:
         """The bits (n,) of every layer at the unperturbed image; None if one is neither clear nor exactly known."""
-        from ..exact.pixel_forms import PixelForms  # noqa: PLC0415 (rarely needed)
+        return self._at(self._forms.original)
 
-        perturbed, numbers = self.compound.perturbed, Numbers()
-        values = perturbed.x0.reshape(1, -1)
-        # A pixel read as v/255 was rounded once; 0 and 1 are exact.
-        error = np.where(values < 1.0, 1.01 * UNIT * values, 0.0)
-        listed = [int(number) for number in PixelForms(perturbed).numerators.ravel()]
+    def at(self, theta: np.ndarray) -> tuple[np.ndarray, ...] | None:
+        """The bits (n,) of every layer at a theta (d,); None if one is neither clear nor exactly known.
+
+        The first of the entries that are equal by construction wins. Images that are not affine in theta, or only
+        enclosed, tell nothing.
+        """
+        if self.compound.perturbed.is_curved:
+            return None
+        return self._at(self._forms.at(theta))
+
+    def _at(self, forms: "WholeForms") -> tuple[np.ndarray, ...] | None:
+        """The bits at an image given as exact pixels, forms without a coordinate."""
+        if forms.radii is not None:
+            return None
+        numbers, whole = Numbers(), int(forms.denominator)
+        listed = [min(max(int(number), 0), whole) for number in forms.rows[:, -1]]
+        # Each quotient is rounded once; 0 and 1 are exact.
+        values = np.array([[number / whole for number in listed]])
+        error = np.where(values < 1.0, 1.01 * UNIT * values + LEAST * (values > 0.0), 0.0)
         pixels = np.array([numbers.of(number) if number else ZERO for number in listed], dtype=np.int64)
         computed = patterns(self.graph, preactivations(self.graph, values)[:-1])
         given = self._numbers(numbers, pixels, [layer[0] for layer in computed])

@@ -331,7 +331,8 @@ class Result:
     def at(self, theta: ArrayLike) -> Point:
         """Everything about one theta (d,) of the domain, from the plain definitions (a forward and a backward pass).
 
-        If the value of a neuron is only rounding, its activity is that of theta's region.
+        If the value of a neuron is only rounding, its activity is that of theta's region; at the unperturbed image,
+        that of the expected maps.
         """
         domain = self.question.perturbed.domain
         where = np.asarray(theta, dtype=np.float64)
@@ -339,7 +340,9 @@ class Result:
             low, high = domain.low.tolist(), domain.high.tolist()
             raise PerturbationError(f"theta {where.tolist()} is outside the domain from {low} to {high}")
         image, region = self.question.perturbed.image(where), self.region_at(where)
-        return view_point(self.question, where, self._pattern(image, region), region=region)
+        # Entries that are equal there may differ everywhere around it.
+        bits = self._pattern(image, region) if where.any() else self.question.compound.original_pattern
+        return view_point(self.question, where, bits, region=region)
 
     def _pattern(self, image: np.ndarray, region: int | None) -> list[np.ndarray]:
         """The classifier's pattern at an image of a region: one boolean array (1, n) per layer."""

@@ -71,7 +71,7 @@ def compare_samples(
     for number, (one, margin) in enumerate(zip(samples, margins, strict=True)):
         # NaN contradicts every label.
         if (one.label is Kept.YES and not margin > 0.0) or (one.label is Kept.NO and not margin < 0.0):
-            low, high = enclosing.at(one.claim.theta, has_attention=False).margin
+            low, high = enclosing.at(one.claim.theta).margin
             slack = one.claim.label_slack
             if high < -slack if one.label is Kept.YES else low > slack:
                 raise InternalError(_refutation(one, "margin", 0.0, (low, high), slack) + reproduce())
@@ -80,7 +80,7 @@ def compare_samples(
         if number < measured and one.attention is not Kept.UNKNOWN and is_pattern(one.claim, bits):
             value = question.attention.loss(*compared_maps(question, one.claim.theta, bits))
             if (value <= delta) != (one.attention is Kept.YES) or np.isnan(value):
-                low, high = enclosing.at(one.claim.theta, has_attention=True).inconsistency
+                low, high = enclosing.at(one.claim.theta, delta).inconsistency
                 slack = one.claim.attention_slack()
                 if low > delta + slack if one.attention is Kept.YES else high < delta - slack:
                     raise InternalError(_refutation(one, "inconsistency", delta, (low, high), slack) + reproduce())

@@ -22,6 +22,8 @@ from ..errors import InternalError, ModelError
 from ..labels import Property, Verdict
 from ..network.model import LEAST_SHARE
 from ..network.replay import FileRounding, estimate_rounding
+from ..properties.hull_proof import TiedPoints
+from ..properties.pattern_points import has_windows
 from ..question import Question
 from ..threshold import Threshold
 from ..tolerances import UNIT
@@ -46,24 +48,36 @@ class Enclosing:
     def __init__(self, question: Question) -> None:
         self.question = question
 
-    def at(self, theta: np.ndarray, *, has_attention: bool) -> Enclosed:
-        """Bounds at theta (d,); of the inconsistency only if wanted."""
+    def at(self, theta: np.ndarray, delta: float | None = None) -> Enclosed:
+        """Bounds at theta (d,); those of the inconsistency only for an absolute δ that it is compared with."""
         if self._bounder is None:
             return Enclosed(UNKNOWN, UNKNOWN)
         compound = self.question.compound
         # Conversion between theta and t costs a few roundings; the bounds of the pixels allow for more.
         place = compound.domain.to_unit(theta[None])
         cell = self.question.perturbed.cell_of(theta).index
-        found = self._bounder.bound(cell, place, place, np.array([has_attention]))
-        return Enclosed(_ends(found.margin[0]), _ends(found.inconsistency[0]))
+        found = self._bounder.bound(cell, place, place, np.array([delta is not None]))
+        inconsistency = _ends(found.inconsistency[0])
+        if delta is not None and inconsistency[0] <= delta < inconsistency[1]:
+            low, high = self._tied.inconsistency(theta)
+            inconsistency = max(inconsistency[0], low), min(inconsistency[1], high)
+        return Enclosed(_ends(found.margin[0]), inconsistency)
 
     @cached_property
     def _bounder(self) -> Bounder | None:
         question = self.question
         try:
-            return Bounder(question.graph, question.perturbed, question.label, question.attention)
+            return Bounder(
+                question.graph, question.perturbed, question.label, question.attention,
+                prove_original=question.compound.prove_original,
+            )  # fmt: skip
         except ModelError:  # weights so small that products with them vanish
             return None
+
+    @cached_property
+    def _tied(self) -> TiedPoints:
+        assert self._bounder is not None
+        return TiedPoints(self.question.compound, self._bounder)
 
 
 def _ends(bounds: np.ndarray) -> tuple[float, float]:
@@ -185,7 +199,7 @@ def find_witnesses(result: Result) -> Findings:
         elif tried and _is_proved(result, kind):
             notes.append(
                 f"there is no witness of {_NAMES[kind]}: each of the {tried} thetas tried is too close to a "
-                "threshold to decide in float64"
+                f"threshold to decide in float64{_ties(result, kind)}"
             )
     return Findings(tuple(witnesses), tuple(notes))
 
@@ -220,6 +234,13 @@ def _is_proved(result: Result, kind: Violation) -> bool:
 
 def _verdict(result: Result, kind: Violation) -> Verdict:
     return result.verdict_of(Property.CR if kind is Violation.LABEL else Property.AR)
+
+
+def _ties(result: Result, kind: Violation) -> str:
+    """What else may leave the attention at a theta open."""
+    if kind is Violation.LABEL or not has_windows(result.question.graph):
+        return ""
+    return ", or entries of a maximum tie there and bounds cannot tell which one counts"
 
 
 class _Tested(NamedTuple):
@@ -257,14 +278,14 @@ def _examine(result: Result, kind: Violation, claim: Claim, enclosing: Enclosing
 
 def _tests(result: Result, kind: Violation, claim: Claim, enclosing: Enclosing) -> Iterator[_Tested]:
     """The values that must be positive for the claim to hold, as proved bounds at its theta."""
-    found = enclosing.at(claim.theta, has_attention=kind is not Violation.LABEL)
+    delta = result.answer.delta
+    found = enclosing.at(claim.theta, None if kind is Violation.LABEL else delta)
     low, high = found.margin
     if kind is Violation.LABEL:
         yield _Tested(-high, -low, claim.label_slack)
     if kind is Violation.EVIDENCE:
         yield _Tested(low, high, claim.label_slack)
     if kind is not Violation.LABEL:
-        delta = result.answer.delta
         low, high = found.inconsistency
         yield _Tested(
             low - delta, high - delta, claim.attention_slack() if has_pattern(result.question, claim) else np.inf

@@ -186,7 +186,7 @@ class MergedAnswer(DeltaAnswer):
         if not len(thetas):
             return {Label.CR: thetas, Label.AR: thetas}
         enclosing = Enclosing(self.question)
-        found = [enclosing.at(theta, has_attention=self.is_measured) for theta in thetas]
+        found = [enclosing.at(theta, self.delta if self.is_measured else None) for theta in thetas]
         is_violated = {
             Label.CR: np.array([one.margin[1] < 0.0 for one in found]),
             Label.AR: np.array([one.inconsistency[0] > self.delta for one in found]),

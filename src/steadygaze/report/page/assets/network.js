@@ -169,10 +169,11 @@ class SgNetwork {
     return found;
   }
 
-  // Everything about one theta; `inside` is a theta strictly inside its region, or null.
+  // Everything about one theta; `inside` is a theta strictly inside its region, or null. The unperturbed image decides
+  // for itself: entries that are equal there may differ everywhere around it, and the expected maps are its own.
   at(theta, inside) {
-    const image = this.imageAt(theta), values = this.preactivations(image);
-    const logits = values[values.length - 1], { bits, onKink, doubtful } = this.pattern(values, inside);
+    const image = this.imageAt(theta), values = this.preactivations(image), decider = theta.some(Boolean) ? inside : theta;
+    const logits = values[values.length - 1], { bits, onKink, doubtful } = this.pattern(values, decider);
     const actual = this.maps(bits, image), expected = this.expectedAt(theta, image);
     const difference = actual.map((map, k) => SgMaps.minus(map, expected[k])), weights = this.weightsAt(theta);
     const distances = difference.map((map) => SgMaps.size(map, this.facts.distance));
