@@ -137,18 +137,20 @@ def is_fine(found: Mapping[str, Any], require: Sequence[str]) -> bool:
 
 
 def _status(result: Result, until: Until | None) -> tuple[Status, str | None]:
-    """The status in the paper's words, and the reason of a failure.
+    """The status, and the reason of a failure or of an open verdict.
 
     A refinement that decided as much as asked and found no violation is Robust, as a search is, on the part it saw.
     """
-    if result.stopped is not None or result.status is not Status.FAILED:
+    if result.stopped is not None:
         return result.status, result.stopped
-    if result.tiling.kind == "search":
+    if result.status is Status.FAILED:
         return result.status, "a region is lost or undecided for numerical reasons"
+    if result.status is not Status.UNDECIDED:
+        return result.status, None
     share = result.areas["undecided"][0]
     if isinstance(until, float) and share <= until:
         return Status.ROBUST, None
-    return Status.FAILED, f"undecided on a share of {share:.2g}, within the error bounds of a threshold"
+    return Status.UNDECIDED, f"undecided on a share of {share:.2g}, too close to a threshold for float64"
 
 
 def _check_unchanged(entry: Mapping[str, Any], path: Path) -> None:
