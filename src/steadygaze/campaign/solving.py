@@ -23,6 +23,7 @@ from ..requirement import ROBUST, Outcome, Requirement
 from ..results.result import Result
 from ..words import class_text
 from .columns import ANSWER, EMPTY_ANSWER
+from .plan_tables import plan_words
 from .set_requirement import Problem, SetRequirement
 from .small_maps import small_map
 from .stored_campaign import METHODS, Plan, Task, digest_of, image_file
@@ -73,7 +74,7 @@ def solve(question: Mapping[str, Any]) -> dict[str, Any]:
         found = describe(result, task["until"], budget) | {"expected": wanted}
         return found | _keep(result, found, question.get("keep"))
     except SteadygazeError as error:
-        reason = f"self-check: {error}" if isinstance(error, InternalError) else str(error)
+        reason = f"self-check: {error}" if isinstance(error, InternalError) else plan_words(str(error))
         return EMPTY_ANSWER | {"status": Status.FAILED.value, "reason": reason}
 
 
