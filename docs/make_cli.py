@@ -26,7 +26,8 @@ JSON_KEYS = {
     "method, kind": "`map`, `refine`, `bfs`, `gbs` or `boundary`; and whether it gives a `map`, a `refinement` or a "
     "`search`",
     "verdict": "`robust`, `not robust` or `undecided`, for the property asked, over the whole domain",
-    "status": "`Robust`, `NotRobust`, `Timeout` (a limit or Ctrl-C ended the run) or `Failed`, as in the paper; for a "
+    "status": "`Robust`, `NotRobust`, `Timeout` (a limit or Ctrl-C ended the run) or `Failed`, as in the paper, or "
+    "`Undecided` (the run completed, and a part of the domain is too close to a threshold to decide); for a "
     "search it concerns the visited regions, so `Robust` alone proves nothing about the whole domain",
     "property": "`cr`, `ar` or `both`",
     "label, label_name": "the predicted class of the unperturbed image",

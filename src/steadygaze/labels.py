@@ -165,11 +165,13 @@ class Stop(str):
 class Status(StrEnum):
     """How a run ended, in the paper's words; covers visited regions only. It prints as its word, and equals it.
 
-    MISCLASSIFIED is for campaigns with expected labels: the problem was not solved.
+    UNDECIDED is not in the paper: the run completed with proved bounds, which leave the verdict open. MISCLASSIFIED is
+    for campaigns with expected labels: the problem was not solved.
     """
 
     ROBUST = "Robust"
     NOT_ROBUST = "NotRobust"
+    UNDECIDED = "Undecided"
     TIMEOUT = "Timeout"
     FAILED = "Failed"
     MISCLASSIFIED = "Misclassified"
@@ -185,7 +187,8 @@ class Status(StrEnum):
         return {
             Status.ROBUST: "Every visited region satisfies the property.",
             Status.NOT_ROBUST: "A visited region violates the property, or contains part of its boundary.",
+            Status.UNDECIDED: "The run completed, and a part of the domain is too close to a threshold to decide.",
             Status.TIMEOUT: "A limit ended the run early.",
-            Status.FAILED: "Regions were lost or left undecided for numerical reasons, or memory ran out.",
+            Status.FAILED: "A search lost regions or left them undecided for numerical reasons, or memory ran out.",
             Status.MISCLASSIFIED: "The unperturbed image has another label than the expected one.",
         }[self]

@@ -1,5 +1,7 @@
 """Options of properties of attention: what is read, what is refused in one line, what is stored and compared."""
 
+import re
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -199,3 +201,18 @@ def test_the_mask_moves_with_the_image():
     assert np.array_equal(after[:, 2:], before[:, :-2]) and not after[:, :2].any()
     half = result.at([0.5]).weights
     assert np.allclose(half[:, 1:], 0.5 * (before[:, 1:] + before[:, :-1]))
+
+
+def test_a_relative_tau_is_told_as_an_absolute_one():
+    def notes(result):
+        return [one for one in result.summary()["notes"] if "unperturbed" in one]
+
+    result = verify("M-FNN-100", "mnist:69990", SPECS, attention="object", mask=MASK)
+    base = result.question.base
+    for told, share in (("90 %", 0.9), ("50 %", 0.5)):
+        (note,) = notes(result.with_threshold(told.replace(" ", "")))
+        found = re.fullmatch(rf"([\d.]+) % of the gradient's mass .* τ = {told} asks for at least ([\d.]+) %;.*", note)
+        assert found is not None, note
+        assert [float(text) for text in found.groups()] == pytest.approx([100 * base, 100 * share * base], rel=5e-3)
+    assert notes(result.with_threshold(0.3)) == []
+    assert notes(verify("M-FNN-100", "mnist:69990", SPECS, property="cr", attention="object", mask=MASK)) == []

@@ -126,3 +126,18 @@ def test_a_refinement_that_decided_as_much_as_asked_is_robust_of_that_alone(plan
     assert answer["status"] == "Robust"
     assert (answer["verdict"] == "robust") == (answer["undecided"] == 0.0)
     assert answer["ar_at_25_low"] is None
+
+
+def test_a_completed_map_with_an_open_verdict_is_undecided_and_keeps_its_bounds(tmp_path: Path):
+    run = 'method = "map"\nattention = "object"\ntau = "100%"\nmask = "auto:bright=0.2,grow=1"\n'
+    start, _ = TEXT.split("[combinations]")
+    path = tmp_path / "plan.toml"
+    path.write_text(f'{start}[combinations]\nB = ["brightness:0..0.0001"]\n[[runs]]\n{run}', encoding="ascii")
+    plan = read_plan(path)
+    # Within the first region the mass on the object is what it was: exactly at the threshold.
+    answer = worker.solve(plan.question(plan.tasks[0]))
+    assert (answer["status"], answer["verdict"]) == ("Undecided", "undecided")
+    assert answer["reason"].startswith("undecided on a share of ") and (answer["cr_low"], answer["ar_high"]) == (
+        1.0,
+        1.0,
+    )

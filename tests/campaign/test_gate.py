@@ -17,6 +17,8 @@ from steadygaze.requirement import Outcome
 from support.stand_ins.made_up_campaigns import MAPS, Answers, made_up, shares
 
 WRONG = {"status": "Misclassified", "verdict": "misclassified", "reason": "predicts 8, expected 3", "label": 8}
+LATE = {"status": "Timeout", "verdict": "undecided", "reason": "timeout of 9 s"}
+OPEN = {"status": "Undecided", "verdict": "undecided", "reason": "undecided on a share of 2e-12"}
 FAILED = {"status": "Failed", "reason": "not an <ONNX> model \x1b"}
 
 
@@ -55,7 +57,17 @@ def one_wrong(wrong: dict[str, Any] | None) -> Answers:
         (FAILED, ("CR >= 0.9",), Outcome.UNDECIDED),
         (FAILED, ("80% of problems meet CR >= 0.9",), Outcome.UNDECIDED),
         (FAILED, ("CR >= 0.95",), Outcome.NOT_MET),
-        (shares(0.9, 0.8) | {"status": "Timeout", "reason": "timeout of 9 s"}, ("CR >= 0.9",), Outcome.UNDECIDED),
+        (FAILED | shares(0.9, 0.8) | {"status": "Failed"}, ("CR >= 0.9",), Outcome.UNDECIDED),
+        (shares(0.9, 0.8) | LATE, ("CR >= 0.9",), Outcome.MET),
+        (shares(0.9, 0.8) | LATE, ("CR >= 0.95",), Outcome.NOT_MET),
+        (
+            shares(0.9, 0.8) | LATE | {"cr_low": 0.0, "cr_high": 1.0},
+            ("80% of problems meet CR >= 0.9",),
+            Outcome.UNDECIDED,
+        ),
+        (LATE, ("80% of problems meet CR >= 0.9",), Outcome.UNDECIDED),
+        (shares(0.95, 0.9) | OPEN, ("CR&AR >= 0.7",), Outcome.MET),
+        (shares(0.95, 0.9) | OPEN, ("CR&AR >= 0.7", "robust"), Outcome.NOT_MET),
         (None, ("80% of problems meet CR >= 0.9",), Outcome.UNDECIDED),
     ],
 )

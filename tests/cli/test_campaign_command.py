@@ -62,7 +62,16 @@ def test_a_run_prints_its_progress_and_the_table(done: tuple[Path, subprocess.Co
     progress = ended.stderr.splitlines()
     assert progress[0] == "0 of 6 problems" and progress[-1].startswith("6 of 6 problems, ")
     heads, *lines = ended.stdout.splitlines()
-    assert heads.split()[:7] == ["algorithm", "neurons", "Robust", "NotRobust", "Timeout", "Failed", "open"]
+    assert heads.split()[:8] == [
+        "algorithm",
+        "neurons",
+        "Robust",
+        "NotRobust",
+        "Undecided",
+        "Timeout",
+        "Failed",
+        "open",
+    ]
     assert [line.split()[:2] for line in lines] == [["map", "100"], ["gbs-CR", "100"], ["gbs-AR", "100"]]
     assert all(sum(map(int, line.split()[2:7])) == 2 and line.split()[6] == "0" for line in lines)
     assert len(list((out / "rows").glob("*.json"))) == 6

@@ -151,11 +151,12 @@ QUESTION = (
 )  # fmt: skip
 ANSWER = (
     C("status", "text",
-      "`Robust` (no visited or decided part violates the property), `NotRobust`, `Timeout`, `Failed`, or "
+      "`Robust` (no visited or decided part violates the property), `NotRobust`, `Undecided` (completed, and a part is "
+      "too close to a threshold to decide), `Timeout`, `Failed`, or "
       "`Misclassified`: the image has another label than the expected one, and was not verified"),
     C("verdict", "text", "the verdict on the whole domain: `robust`, `not robust` or `undecided`; or `misclassified`",
       answer=lambda result: result.verdict.value),
-    C("reason", "text", "why the status is `Timeout`, `Failed` or `Misclassified`"),
+    C("reason", "text", "why the status is `Undecided`, `Timeout`, `Failed` or `Misclassified`"),
     C("label", "whole", "the predicted class of the unperturbed image",
       answer=lambda result: result.label),
     C("expected", "whole", "the expected class, if the plan gives one"),

@@ -32,13 +32,16 @@ NAMES = {
     "E": "seconds-by-regions", "F": "seconds-by-face-checks", "G": "visited-regions",
 }  # fmt: skip
 """Names of the figures: `figure-A-status-attention.png` and so on."""
-COLOURS = {"Robust": "#4f86c0", "NotRobust": "#b8503a", "Timeout": "#9c9c9c", "Failed": "#1f2328", p.OPEN: "#ffffff"}
+COLOURS = {
+    "Robust": "#4f86c0", "NotRobust": "#b8503a", "Undecided": "#d8c58a", "Timeout": "#9c9c9c", "Failed": "#1f2328",
+    p.OPEN: "#ffffff"
+}  # fmt: skip
 SETTING_TEXTS = {
     "attention": "{}", "delta": "δ = {}", "tau": "τ = {}", "gamma": "γ = {}", "top": "top {}", "mask": "mask {}",
     "filter": "{}", "dist": "{}", "classes": "classes {}", "until": "until {}",
     "w_delta": "w^δ = {}"
 }  # fmt: skip
-ENDED = (Status.ROBUST.value, Status.NOT_ROBUST.value)  # statuses of answered problems
+ENDED = (Status.ROBUST.value, Status.NOT_ROBUST.value, Status.UNDECIDED.value)  # statuses of answered problems
 TIMED = (*ENDED, Status.TIMEOUT.value)  # statuses of problems with a meaningful time; failed ones ended early
 SMALLEST_SECONDS = 1e-3  # drawn in place of a time that was rounded to 0
 LIKED_REGIONS, LIKED_SHARE = 300, 0.3

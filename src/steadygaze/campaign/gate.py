@@ -11,7 +11,10 @@ from .stored_campaign import Plan
 
 @dataclass(frozen=True)
 class Gate:
-    """Every requirement of a plan with its judgement. unanswered: problems that failed, timed out or have not ended."""
+    """Every requirement of a plan with its judgement.
+
+    unanswered: problems that failed, have not ended, or timed out without proved bounds of what is required.
+    """
 
     judgements: tuple[Judgement, ...]
     unanswered: tuple[Problem, ...]
@@ -35,13 +38,12 @@ def judge_plan(plan: Plan, records: Sequence[Mapping[str, Any]]) -> Gate | None:
         return None
     found = {record["key"]: record for record in records}
     problems = [(task.run, Problem.of(task.key, task.image, found.get(task.key))) for task in plan.tasks]
-    judgements, asked = [], set()
+    judgements, lacking = [], set()
     for one in plan.require:
-        own = [problem for run, problem in problems if one.run in (None, run)]
-        asked |= {problem.key for problem in own}
-        judgements.append(SetRequirement.parse(one.text).judge(own))
-    lacking = [problem for _, problem in problems if problem.key in asked and problem.lacks_answer]
-    return Gate(tuple(judgements), tuple(lacking))
+        own, needed = [problem for run, problem in problems if one.run in (None, run)], SetRequirement.parse(one.text)
+        lacking |= {problem.key for problem in own if problem.lacks_answer(needed.requirement)}
+        judgements.append(needed.judge(own))
+    return Gate(tuple(judgements), tuple(problem for _, problem in problems if problem.key in lacking))
 
 
 def judge_each(

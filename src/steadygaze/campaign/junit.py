@@ -22,17 +22,17 @@ _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 def make_junit(plan: Plan, records: Sequence[Mapping[str, Any]]) -> str:
     """The XML text; the requirements over sets are a suite of their own."""
     found = {record["key"]: record for record in records}
-    outcomes = judge_each(plan, records, kinds=("each",))
+    gate, outcomes = judge_plan(plan, records), judge_each(plan, records, kinds=("each",))
     suites: dict[str, list[ElementTree.Element]] = {}
     for task in plan.tasks:
         record = found.get(task.key)
         case = _case(f"{plan.name}.{task.model}", task.key, record)
         problem, outcome = Problem.of(task.key, task.image, record), outcomes[task.key]
-        if not plan.require:
+        if gate is None:
             outcome = Outcome.NOT_MET if problem.is_misclassified else Outcome.of(problem.verdict)
-        _judge(case, problem, outcome)
+        lacks = problem.lacks_answer() if gate is None else problem in gate.unanswered
+        _judge(case, problem, outcome, lacks_answer=lacks)
         suites.setdefault(task.model, []).append(case)
-    gate = judge_plan(plan, records)
     if gate is not None:
         suites["requirements"] = _requirements(plan, gate)
     root = ElementTree.Element("testsuites", name=_plain(plan.name))
@@ -52,15 +52,13 @@ def _case(place: str, name: str, record: Mapping[str, Any] | None = None) -> Ele
     return case
 
 
-def _judge(case: ElementTree.Element, problem: Problem, outcome: Outcome | None) -> None:
+def _judge(case: ElementTree.Element, problem: Problem, outcome: Outcome | None, *, lacks_answer: bool) -> None:
     """Add what is known of a problem to its case: a failure, an error, or plain output."""
     text = f"misclassified: {problem.reason}" if problem.is_misclassified else _shares(problem)
-    if problem.status is None:
-        _add(case, "error", "has not ended")
-    elif outcome is Outcome.NOT_MET:
+    if outcome is Outcome.NOT_MET:
         _add(case, "failure", text)
-    elif problem.lacks_answer:
-        _add(case, "error", f"{problem.status}: {problem.reason}")
+    elif lacks_answer:
+        _add(case, "error", "has not ended" if problem.status is None else f"{problem.status}: {problem.reason}")
     elif outcome is Outcome.UNDECIDED:
         _add(case, "error", f"the proved bounds leave it open: {text}")
     else:

@@ -135,7 +135,9 @@ def _state(record: Mapping[str, Any] | None, outcome: Outcome | None) -> tuple[s
     status = record["status"]
     if status == Status.MISCLASSIFIED.value:
         return "misclassified", BAD
-    if status in (Status.FAILED.value, Status.TIMEOUT.value) and outcome is not Outcome.NOT_MET:
+    if (status == Status.FAILED and outcome is not Outcome.NOT_MET) or (
+        status == Status.TIMEOUT and outcome in (None, Outcome.UNDECIDED)
+    ):
         return status.lower(), OPEN
     if outcome is None:
         return record["verdict"], {"robust": GOOD, "not robust": BAD}.get(record["verdict"], OPEN)

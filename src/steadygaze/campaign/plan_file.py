@@ -6,31 +6,30 @@ Reports a mistake in one line, with its place in the file, before anything runs.
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from functools import lru_cache
 from itertools import product
 from pathlib import Path
 from typing import Any, NoReturn
 
 import msgspec
-import numpy as np
 
 from .. import zoo
 from ..attention.measures import Measure
 from ..class_names import bundled_names, find_label, read_class_names
 from ..engines import ENGINES
 from ..engines.contract import UNTIL, W_DELTA
-from ..errors import ModelError, OptionError, PerturbationError, SteadygazeError
+from ..errors import ImageError, ModelError, OptionError, PerturbationError, SteadygazeError
+from ..image_fit import ImageFit
 from ..images import read_image
 from ..inputs import read_fitting
 from ..network.layout import ReadOptions
-from ..network.model import model_from_file
 from ..perturbation import compose, file_digests, parse_specs
 from ..question import OPTIONS
 from ..question_options import THRESHOLDS, fitted_options
 from ..suggestions import did_you_mean
+from .plan_fit import PlanFits, pixels_of
 from .plan_inputs import IMAGE_ENDINGS, ExpectedLabels, find_files, find_models
 from .plan_presets import preset_combinations
-from .plan_tables import COMBINATIONS, RunTable, Texts, parse_tables
+from .plan_tables import COMBINATIONS, RunTable, Texts, parse_tables, plan_words
 from .set_requirement import SetRequirement
 from .stored_campaign import (
     Plan,
@@ -80,7 +79,9 @@ class _Reader:
             self.file = parse_tables(content)
         except ValueError as error:
             self._refuse(str(error))
-        self.fitting: set[tuple[str, str]] = set()
+        self.fits = PlanFits()
+        self.checked: set[tuple[str, ...]] = set()
+        self.misfits: dict[str, str] = {}
         self.files: dict[str, str] = {}
         self.preset_names: set[str] = set()  # combinations that need not fit every image
         self.notes: dict[str, None] = {}
@@ -90,10 +91,10 @@ class _Reader:
         images: dict[str, PlannedImage] = {}
         for place, image in self._images():
             self._add(place, images, image)
-        combinations |= self._preset_combinations(images)
         models: dict[str, PlannedModel] = {}
         for place, model in self._models(images):
             self._add(place, models, model)
+        combinations |= self._preset_combinations(models, images)
         tasks: dict[str, Task] = {}
         for task in self._tasks(models, images, combinations):
             if task.key in tasks:
@@ -106,7 +107,8 @@ class _Reader:
             if Path(mask).is_file():
                 self.files[mask] = digest_of(Path(mask))
         require, keep = tuple(self._require(planned)), self.file.campaign.keep
-        return Plan(name, models, images, combinations, planned, require, keep, self.files, tuple(self.notes))
+        notes = (*self.notes, *self.fits.notes())
+        return Plan(name, models, images, combinations, planned, require, keep, self.files, notes, self.misfits)
 
     def _require(self, tasks: Sequence[Task]) -> Iterator[PlannedRequirement]:
         """The requirements of single runs, and those of all problems."""
@@ -141,13 +143,27 @@ class _Reader:
                 self.files[name] = " ".join(digests)
             yield name, tuple(specs)
 
-    def _preset_combinations(self, images: Mapping[str, PlannedImage]) -> dict[str, tuple[str, ...]]:
-        """The questions of presets as combinations; their places depend on the size of the images."""
+    def _preset_combinations(
+        self, models: Mapping[str, PlannedModel], images: Mapping[str, PlannedImage]
+    ) -> dict[str, tuple[str, ...]]:
+        """The questions of presets as combinations; their places depend on the size of the images, once fitted."""
         presets = _listed(self.file.preset or [])
-        sizes = [_pixels(image).shape[1:] for image in images.values()] if presets else []
+        pairs = product(self.file.runs, models.values(), images.values()) if presets else ()
+        sizes = [size for run, model, image in pairs if (size := self._fitted_size(run, model, image)) is not None]
         found = self._checked("preset", preset_combinations, presets, sizes, list(self.file.combinations or {}))
         self.preset_names, self.notes = set(found.combinations), dict.fromkeys(found.notes)
         return found.combinations
+
+    def _fitted_size(self, run: RunTable, model: PlannedModel, image: PlannedImage) -> tuple[int, ...] | None:
+        """Height and width of an image in the problems of a run; None if model and image do not meet."""
+        if image.group != model.group:
+            return None
+        shape, fits = pixels_of(image).shape, [ImageFit.of(text) for text in _listed(run.fit)]
+        taken = self.fits.input_shape(model, shape) if any(fit.how for fit in fits) else None
+        found = {
+            (fit.size[1], fit.size[0]) if fit.size else taken[1:] if fit.how and taken else shape[1:] for fit in fits
+        }
+        return found.pop() if len(found) == 1 else shape[1:]
 
     def _images(self) -> Iterator[tuple[str, PlannedImage]]:
         for number, table in enumerate(self.file.images, 1):
@@ -205,10 +221,8 @@ class _Reader:
     def _look_at(self, place: str, path: Path, image: PlannedImage, **options: Any) -> tuple[int, str, int | None]:
         """Neurons, digest and classes of a model file; 0 and None if it is not supported: its problems will fail."""
         digest = self._checked(place, _digest_or_error, path)
-        # Images that a run fits need not have the size of the model's input.
-        reader = read_fitting if any(run.fit for run in self.file.runs) else model_from_file
         try:
-            read = self._checked(place, reader, path, _pixels(image).shape, ReadOptions(**options))
+            read = self._checked(place, read_fitting, path, pixels_of(image).shape, ReadOptions(**options))
         except ModelError:
             return 0, digest, None
         return read.graph.neurons, digest, read.classes
@@ -239,31 +253,36 @@ class _Reader:
             options = self._options(place, number, run)
             for model in chosen:
                 own = [image for image in images.values() if image.group == models[model].group]
-                if run.fit and not self.preset_names.isdisjoint(named):
-                    self._refuse(f"{place}.fit does not go with a preset, whose places follow the size of the images")
-                fitting = [
-                    (image, name)
-                    for image, name in product(own, named)
-                    if run.fit or self._check_fit(image, name, combinations[name])
-                ]
-                for (image, name), option in product(fitting, options):
-                    yield _task(model, image.name, name, option)
+                for image, name, option in product(own, named, options):
+                    task = _task(model, image.name, name, option)
+                    try:
+                        if self._is_asked(models[model], image, task, combinations[name]):
+                            yield task
+                    except ImageError as error:
+                        self.misfits[task.key] = str(error)
+                        yield task
 
-    def _check_fit(self, image: PlannedImage, name: str, specs: Sequence[str]) -> bool:
+    def _is_asked(self, model: PlannedModel, image: PlannedImage, task: Task, specs: Sequence[str]) -> bool:
         """Refuse perturbations that leave the image or cannot be combined, before anything runs.
 
         A question of a preset that does not apply to the image is left out, with a note: then the answer is False.
+        ImageError if the image does not fit the model.
         """
-        if (image.name, name) in self.fitting:
+        pixels, name = self.fits.fitted(model, image, task.options), task.combination
+        if pixels is None and task.options["fit"]:
+            return True
+        pixels = pixels_of(image) if pixels is None else pixels
+        known = (image.name, name, *(task.options[key] for key in ("fit", "grey", "rgb")), str(pixels.shape))
+        if known in self.checked:
             return True
         try:
-            self._checked(f"combinations.{name}, {image.name}", compose, parse_specs(specs), _pixels(image))
+            self._checked(f"combinations.{name}, {image.name}", compose, parse_specs(specs), pixels)
         except PerturbationError as error:
             if name not in self.preset_names:
                 raise
             self.notes[f"{error} (left out)"] = None
             return False
-        self.fitting.add((image.name, name))
+        self.checked.add(known)
         return True
 
     def _options(self, place: str, number: int, run: RunTable) -> list[dict[str, Any]]:
@@ -292,6 +311,7 @@ class _Reader:
         first: dict[tuple[str, ...], dict[str, str]] = {}
         for options in asked:
             fitted = self._checked(place, fitted_options, options)
+            self._checked(place, ImageFit.of, fitted["fit"], grey=fitted["grey"], rgb=fitted["rgb"])
             # Options that do not belong to a property would repeat its problems.
             if first.setdefault(tuple(fitted.values()), options) == options:
                 found.append(fixed | {"options": fitted})
@@ -310,7 +330,7 @@ class _Reader:
         try:
             return function(*arguments, **options)
         except SteadygazeError as error:
-            raise type(error)(f"{self.path.name}: {place}: {error}") from None
+            raise type(error)(plan_words(f"{self.path.name}: {place}: {error}")) from None
 
     def _refuse(self, mistake: str) -> NoReturn:
         raise OptionError(f"{self.path.name}: {mistake}")
@@ -340,11 +360,6 @@ def _task(model: str, image: str, combination: str, settings: Mapping[str, Any])
     given = chosen | settings
     words += [f"{name.replace('_', '-')}-{given[name]}" for name in usual if given[name] not in (None, "", usual[name])]
     return Task(key=make_key(*words), model=model, image=image, combination=combination, **settings)
-
-
-@lru_cache(maxsize=1)
-def _pixels(image: PlannedImage) -> np.ndarray:
-    return read_image(image_file(image.location)).pixels
 
 
 def _matches(name: str, pattern: str) -> bool:

@@ -111,6 +111,20 @@ class PlanFile(_Table, frozen=True, kw_only=True):
     runs: Annotated[list[RunTable], _several("runs")]
 
 
+_FLAGS = "|".join(name for name, option in OPTIONS.items() if option.is_flag)
+_KEYS = "|".join({*RunTable.__struct_fields__, *_Models.__struct_fields__})
+
+
+def plan_words(text: str) -> str:
+    """A text about options of the command line, in the words of plans.
+
+    >>> plan_words("convert it with --grey; --fit resize does it; --fit is 'x'")
+    "convert it with grey = true; fit = resize does it; fit is 'x'"
+    """
+    text = re.sub(rf"--({_FLAGS})\b", r"\1 = true", text)
+    return re.sub(rf"--({_KEYS})(?= is\b| has\b)", r"\1", re.sub(rf"--({_KEYS}) (?!is\b|has\b)", r"\1 = ", text))
+
+
 TABLES = {"campaign": _Campaign, "limits": _Limits, "models": _Models, "images": _Images, "runs": RunTable}
 
 

@@ -85,6 +85,10 @@ def run_campaign(
     with held(out):
         store = Store.begin(out, plan)
         tally = _Tally(plan, store.rows(), count, progress)
+        for key, reason in plan.misfits.items():
+            if key not in tally.rows:
+                store.put(row := make_row(key, ProcessOutcome(End.FAILED, None, reason, None, None)))
+                tally.add(row)
         todo = [task for task in plan.tasks if task.key not in tally.rows]
         tally.report(())
         questions = (

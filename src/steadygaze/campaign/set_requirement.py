@@ -65,10 +65,17 @@ class Problem:
         """Whether the unperturbed image has another label than the expected one."""
         return self.status == Status.MISCLASSIFIED.value
 
-    @property
-    def lacks_answer(self) -> bool:
-        """Whether the problem has not come to an end of its own."""
-        return self.status in (None, Status.FAILED.value, Status.TIMEOUT.value)
+    def lacks_answer(self, requirement: Requirement | None = None) -> bool:
+        """Whether the problem has not come to an end of its own, and proved nothing that a requirement could use.
+
+        >>> late = Problem("a", "a", {"CR": (0.2, 1.0)}, status="Timeout")
+        >>> late.lacks_answer(Requirement.parse("CR >= 0.1")), late.lacks_answer(Requirement.parse("robust"))
+        (False, True)
+        """
+        if self.status != Status.TIMEOUT.value or requirement is None:
+            return self.status in (None, Status.FAILED.value, Status.TIMEOUT.value)
+        known = [isinstance(term, Term) and self.bounds(term) != (0.0, 1.0) for term in requirement.terms]
+        return self.judge(requirement) is Outcome.UNDECIDED and not all(known)
 
     def bounds(self, term: Term) -> tuple[float, float]:
         """Proved bounds of the share that a term compares."""

@@ -23,6 +23,7 @@ from ..requirement import ROBUST, Outcome, Requirement
 from ..results.result import Result
 from ..words import class_text
 from .columns import ANSWER, EMPTY_ANSWER
+from .plan_tables import plan_words
 from .set_requirement import Problem, SetRequirement
 from .small_maps import small_map
 from .stored_campaign import METHODS, Plan, Task, digest_of, image_file
@@ -73,7 +74,7 @@ def solve(question: Mapping[str, Any]) -> dict[str, Any]:
         found = describe(result, task["until"], budget) | {"expected": wanted}
         return found | _keep(result, found, question.get("keep"))
     except SteadygazeError as error:
-        reason = f"self-check: {error}" if isinstance(error, InternalError) else str(error)
+        reason = f"self-check: {error}" if isinstance(error, InternalError) else plan_words(str(error))
         return EMPTY_ANSWER | {"status": Status.FAILED.value, "reason": reason}
 
 
@@ -137,18 +138,20 @@ def is_fine(found: Mapping[str, Any], require: Sequence[str]) -> bool:
 
 
 def _status(result: Result, until: Until | None) -> tuple[Status, str | None]:
-    """The status in the paper's words, and the reason of a failure.
+    """The status, and the reason of a failure or of an open verdict.
 
     A refinement that decided as much as asked and found no violation is Robust, as a search is, on the part it saw.
     """
-    if result.stopped is not None or result.status is not Status.FAILED:
+    if result.stopped is not None:
         return result.status, result.stopped
-    if result.tiling.kind == "search":
+    if result.status is Status.FAILED:
         return result.status, "a region is lost or undecided for numerical reasons"
+    if result.status is not Status.UNDECIDED:
+        return result.status, None
     share = result.areas["undecided"][0]
     if isinstance(until, float) and share <= until:
         return Status.ROBUST, None
-    return Status.FAILED, f"undecided on a share of {share:.2g}, within the error bounds of a threshold"
+    return Status.UNDECIDED, f"undecided on a share of {share:.2g}, too close to a threshold for float64"
 
 
 def _check_unchanged(entry: Mapping[str, Any], path: Path) -> None:

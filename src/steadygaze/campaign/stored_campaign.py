@@ -130,7 +130,8 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True):
     """A campaign as it will be run; tables list `tasks` in this order.
 
     keep: which results stay on disk, `all`, `violations` or `none`. files: digests of the files behind perturbations,
-    by the names of combinations, and of masks, by their texts. notes: problems left out, and why.
+    by the names of combinations, and of masks, by their texts. notes: problems left out, and why. misfits: reasons
+    why an image does not fit its model, by the keys of problems, which are Failed without being solved.
     """
 
     name: str
@@ -142,6 +143,7 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True):
     keep: str = "none"
     files: dict[str, str] = {}
     notes: tuple[str, ...] = ()
+    misfits: dict[str, str] = {}
 
     @property
     def has_expected(self) -> bool:

@@ -24,6 +24,8 @@ from .columns import COLUMNS, MEASURED, PERCENTS, CampaignColumn, make_record, p
 from .stored_campaign import Plan, Store, Task
 
 STATUSES = tuple(status.value for status in Status if status is not Status.MISCLASSIFIED)
+"""The statuses of problems that were solved."""
+PAPER_STATUSES = tuple(status for status in STATUSES if status != Status.UNDECIDED)
 """The statuses of the paper."""
 INSIGHT_SETTINGS = tuple(name for name in OPTIONS if name != "property")
 UNTIMED = (Status.FAILED.value, Status.MISCLASSIFIED.value)

@@ -69,7 +69,7 @@ def run(
     runs out of memory is Failed, with the reason. An interruption (Ctrl-C, a crash) loses no finished problem: run
     again to continue. The plan may have changed since: only new problems are solved. Exit code: 0 when all problems
     have ended, 3 when some have not. With requirements in the plan: 0 when all are met, 10 when one is missed, 3 when
-    bounds leave one open or problems are Failed or Timeout.
+    bounds leave one open or problems are Failed, or Timeout without proved bounds.
     """
     from ..budget import Budget  # noqa: PLC0415 (slow to import)
     from ..campaign import tables  # noqa: PLC0415 (slow to import)

@@ -203,7 +203,8 @@ DeltaOption = Annotated[str | None, option(
 TauOption = Annotated[str | None, option(
     "--tau NUMBER|PERCENT",
     "For object: the least share of the maps' mass on the object: absolute (0.5), or a percentage of the share that "
-    "the unperturbed image has there.", QUESTION, default="90%", read=_threshold_of("object"),
+    "the unperturbed image has there. For a gate, give an absolute one.", QUESTION, default="90%",
+    read=_threshold_of("object"),
 )]  # fmt: skip
 GammaOption = Annotated[str | None, option(
     "--gamma NUMBER", "For alike: the least cosine of actual and expected maps.", QUESTION, default="0.9",

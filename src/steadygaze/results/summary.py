@@ -306,6 +306,8 @@ def summarise(result: Result) -> Summary:
         "tiling_error": None if result.checked is None else result.checked.tiling_error,
     }
     notes = list(facts.notes)
+    relative = question.attention.measure.relative_note(result.stated) if question.property.asks_attention else None
+    notes += [] if relative is None else [relative]
     if tiling.answers_any_delta:
         if result.skips_other_deltas:
             others = f"at other {question.attention.measure.thresholds_word}"

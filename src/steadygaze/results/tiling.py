@@ -139,7 +139,7 @@ class Tiling(ABC, Generic[AnswerT]):
         if self.stopped is not None:
             return Status.stopped_by(self.stopped)
         found = {Verdict.ROBUST: Status.ROBUST, Verdict.NOT_ROBUST: Status.NOT_ROBUST}
-        return found.get(verdict, Status.FAILED)
+        return found.get(verdict, Status.UNDECIDED)
 
     @abstractmethod
     def regions(self, answer: AnswerT) -> Sequence[Any]:

@@ -108,6 +108,10 @@ class Wording(ABC):
         """The threshold as a number, with its base if it is relative."""
         return self.number(1.0 - stated.limit, digits)
 
+    def relative_note(self, stated: Stated) -> str | None:
+        """What a relative threshold asks for as an absolute number; None if its base tells nothing of the network."""
+        return None
+
     def reached_text(self, value: float) -> str:
         """The strictest threshold that is proved to be kept, rounded down."""
         return f"{self.symbol} = {rounded_down(value, 4)}"
