@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from .network.model import Model, read_model
     from .perturbation import Brightness, Darkness, Patch, Perturbation, Translate, parse_spec
     from .presets.run import PresetAnswer, PresetResult
-    from .results.result import Point, Result
+    from .results.point import Point
+    from .results.result import Result
 
 _PLACES = {
     "api": ("compare", "draw", "export", "load", "search", "verify", "verify_preset"),
@@ -44,7 +45,8 @@ _PLACES = {
     "network.model": ("Model", "read_model"),
     "perturbation": ("Brightness", "Darkness", "Patch", "Perturbation", "Translate", "parse_spec"),
     "presets.run": ("PresetAnswer", "PresetResult"),
-    "results.result": ("Point", "Result"),
+    "results.point": ("Point",),
+    "results.result": ("Result",),
 }
 """The module of every public name."""
 

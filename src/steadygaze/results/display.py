@@ -12,7 +12,8 @@ from ..words import class_text, counted, number_text, share_text, shown_value
 
 if TYPE_CHECKING:
     from ..question import Question
-    from .result import Point, Result
+    from .point import Point
+    from .result import Result
 
 MOST_LETTERS = 60
 """Longer names are shortened in their middle."""

@@ -1,4 +1,4 @@
-"""The one result of all methods: the question, its tiling, the answer for a δ, and views of single thetas."""
+"""The one result of all methods: the question, its tiling, and the answer for a δ."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -11,26 +11,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..attention.asking import GivenThresholds, own_threshold
-from ..attention.gradients import maps_under
-from ..attention.inconsistency import expected_at
 from ..attention.measures.wording import Stated
-from ..attention.methods import GradientMethod
 from ..boundary import Boundary
 from ..budget import OPTIONAL, Budget, is_over
 from ..errors import OptionError, PerturbationError
 from ..labels import Kept, Property, Status, Stop, Verdict
-from ..network.doubts import doubtful_bits, same_for_windows
-from ..network.graph import patterns, preactivations
-from ..network.layers import RELU
 from ..network.model import Agreement
 from ..properties.nearest import Nearest
 from ..question import Question
 from ..regions.check import CheckedMap
-from ..regions.patterns import unpack
 from ..requirement import Outcome, Requirement
 from ..threshold import Threshold, sharpened
 from .delta_answer import DeltaAnswer
-from .display import point_text, result_text
+from .display import result_text
+from .point import Point, pattern_at_theta, view_point
 from .tiling import Tiling
 
 if TYPE_CHECKING:
@@ -40,57 +34,6 @@ if TYPE_CHECKING:
     from ..report.page.cells import Cell
     from .summary import Summary
     from .witness import Findings, Witness
-
-
-@dataclass(frozen=True, eq=False)
-class Point:
-    """One theta: its region, image, logits, and attention maps.
-
-    image (C, H, W), logits (K,); actual and expected are filtered maps (K', C, H, W) of the classes compared.
-    inconsistency: the loss of the property asked: ai for distances. weights (H, W): the mask, moved along with the
-    image; None without a mask.
-    """
-
-    theta: np.ndarray
-    region: int | None
-    image: np.ndarray
-    logits: np.ndarray
-    label: int
-    margin: float
-    actual: np.ndarray
-    expected: np.ndarray
-    inconsistency: float
-    weights: np.ndarray | None = None
-
-    def __repr__(self) -> str:
-        return point_text(self)
-
-
-def view_point(question: Question, theta: np.ndarray, bits: list[np.ndarray], *, region: int | None = None) -> Point:
-    """The point of a theta (d,) of the domain under a pattern, one array (1, n) of bits per layer."""
-    image = question.perturbed.image(theta)
-    logits = question.model.graph.logits(image[None])[0]
-    actual, expected, weights = compared_maps(question, theta, bits)
-    inconsistency = question.attention.loss(actual, expected, weights)
-    margin = float(logits[question.label] - np.delete(logits, question.label).max())
-    label = int(np.argmax(logits))
-    return Point(theta, region, image, logits, label, margin, actual, expected, inconsistency, weights)
-
-
-def compared_maps(
-    question: Question, theta: np.ndarray, bits: list[np.ndarray]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """The filtered maps (K', C, H, W) of a pattern, as for `view_point`; those expected at a theta (d,); and its mask.
-
-    The mask's weights (H, W) are None without a mask.
-    """
-    options, image = question.attention, question.perturbed.image(theta)
-    if isinstance(options.method, GradientMethod):
-        maps = maps_under(question.graph, bits, options.targets(question.model.classes))
-        actual = options.finish(maps.reshape(-1, *image.shape), image)
-    else:
-        actual = options.filter(options.explained(question.graph, image))
-    return actual, *expected_at(question.compound, theta, question.original, question.attention)
 
 
 @dataclass(frozen=True, eq=False)
@@ -339,28 +282,12 @@ class Result:
         if not domain.contains(where):
             low, high = domain.low.tolist(), domain.high.tolist()
             raise PerturbationError(f"theta {where.tolist()} is outside the domain from {low} to {high}")
-        image, region = self.question.perturbed.image(where), self.region_at(where)
-        # Entries that are equal there may differ everywhere around it.
-        bits = self._pattern(image, region) if where.any() else self.question.compound.original_pattern
+        region = self.region_at(where)
+        if where.any():
+            bits = pattern_at_theta(self.question, where, None if region is None else self.tiling.pattern(region))
+        else:  # entries that are equal there may differ everywhere around it
+            bits = self.question.compound.original_pattern
         return view_point(self.question, where, bits, region=region)
-
-    def _pattern(self, image: np.ndarray, region: int | None) -> list[np.ndarray]:
-        """The classifier's pattern at an image of a region: one boolean array (1, n) per layer."""
-        compound, packed = self.question.compound, None if region is None else self.tiling.pattern(region)
-        values = preactivations(compound.graph, image.reshape(1, -1))[:-1]
-        computed = patterns(compound.graph, values)
-        if packed is None:
-            return computed
-        settled = unpack(packed[None], compound.hidden)
-        found = []
-        for layer, value, bits, noise, own in zip(
-            compound.graph.layers, values, computed, compound.noise, settled, strict=False
-        ):
-            is_noise = doubtful_bits(layer, value, np.broadcast_to(noise, value.shape))
-            # A ReLU that is exactly zero is inactive. The bits of a window go together.
-            is_noise &= (value != 0.0) | (layer.kind != RELU)
-            found.append(np.where(same_for_windows(layer, is_noise), own, bits))
-        return found
 
     def boundary(self, property: str | Property | None = None) -> Boundary:
         """The outermost boundary of a property ("cr", "ar", "both"; by default that of the question) at this δ.

@@ -15,7 +15,8 @@ from ..attention.gradients import pattern_at
 from ..errors import InternalError
 from ..labels import Kept
 from ..question import Question
-from .result import Result, compared_maps
+from .point import compared_maps
+from .result import Result
 from .samples import Doubts, Sample
 from .witness import Enclosing, is_pattern, reproduction
 

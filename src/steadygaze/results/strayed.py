@@ -8,7 +8,8 @@ import numpy as np
 from ..attention.inconsistency import expected_at
 from ..labels import Label
 from .claims import Violation
-from .result import Point, Result
+from .point import Point
+from .result import Result
 
 CLEAR = 0.08
 """Pixels lie beside the object if their middle is farther from its middle than this share of the image's side."""

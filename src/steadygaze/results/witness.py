@@ -29,7 +29,8 @@ from ..threshold import Threshold
 from ..tolerances import UNIT
 from .claims import Claim, Violation
 from .map_check import MapCheck, check_losses, check_maps
-from .result import Point, Result
+from .point import Point
+from .result import Result
 
 UNKNOWN = (-np.inf, np.inf)
 

@@ -21,7 +21,8 @@ from ...errors import OptionError
 from ...labels import Kept, Label
 from ...perturbation import Domain
 from ...question import Question
-from ...results.result import Point, Result
+from ...results.point import Point
+from ...results.result import Result
 from ...words import caption_theta, is_factor, plain_name
 from .colours import CHANGED_INK, FAINT_INK, INK, JOINT, KEPT, MAP_SHADES
 from .outlines import Outline, image_outlines, map_outlines

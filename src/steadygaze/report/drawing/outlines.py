@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...results.result import Point, Result
+from ...results.point import Point
+from ...results.result import Result
 from ...results.strayed import strayed_pixels
 
 OBJECT, STRAYED = "#0a9d4e", "#d4006a"

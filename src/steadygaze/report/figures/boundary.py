@@ -16,7 +16,8 @@ from matplotlib.figure import Figure
 from ...boundary import Boundary
 from ...compound import Compound
 from ...labels import Kept, Property
-from ...results.result import Point, Result
+from ...results.point import Point
+from ...results.result import Result
 from ...words import caption_theta, counted, percent_down, rounded, share_text
 from ..drawing.colours import CHANGED_INK, INK, UNKNOWN, WINNERS, Row
 from ..drawing.exhibits import CAPTION, Exhibit, choose_beside, show_image, write_caption

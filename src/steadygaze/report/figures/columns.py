@@ -15,7 +15,8 @@ from ...attention.measures.distance import DISTANCE
 from ...errors import OptionError
 from ...perturbation import Domain
 from ...question import Question
-from ...results.result import Point, Result
+from ...results.point import Point
+from ...results.result import Result
 from ...words import shown_text
 from ..drawing import exhibits
 from ..drawing.colours import FAINT_INK
