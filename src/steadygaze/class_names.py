@@ -59,3 +59,12 @@ def find_label(text: str, names: Sequence[str], source: str = "--expect") -> int
     raise OptionError(
         f"{source} {text!r}: no such class.{guess} Expected a number from 0 to {len(names) - 1} or a name"
     )
+
+
+def names_for(names: Sequence[str] | None, count: int) -> tuple[str, ...]:
+    """Words for so many classes: the given ones, or their numbers."""
+    if names is None:
+        return tuple(str(number) for number in range(count))
+    if len(names) != count:
+        raise OptionError(f"{len(names)} class names for {count} classes; give one name for each class")
+    return tuple(names)
