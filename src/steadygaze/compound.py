@@ -63,18 +63,20 @@ class Program(NamedTuple):
 
 
 class Corners(NamedTuple):
-    """A box in t: its two extreme corners (D,)."""
+    """A knot cell in t: the two extreme corners (D,) of its box, and the form (D+1,) that is positive on its half."""
 
     low: np.ndarray
     high: np.ndarray
+    side: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class CellProgram:
     """The compound network on one knot cell, in the form that the walks run.
 
-    `root` (D+1, n): the forms of layer 0 in t, slopes first. `low` and `high` (D,): the cell in t, where D is the
-    number of parameters, but 2 for a single one. `line_of` (pixels,): the neuron of layer 0 that each pixel belongs to;
+    `root` (D+1, n): the forms of layer 0 in t, slopes first. `low` and `high` (D,): the cell's box in t, where D is the
+    number of parameters, but 2 for a single one; `side` (D+1,): if the cell is half of its box, the form of t that is
+    positive on it. `line_of` (pixels,): the neuron of layer 0 that each pixel belongs to;
     −1 if the pixel is constant, with its value in `constant`.
     """
 
@@ -84,6 +86,13 @@ class CellProgram:
     high: np.ndarray
     line_of: np.ndarray
     constant: np.ndarray
+    side: np.ndarray | None = None
+
+    @cached_property
+    def sides(self) -> np.ndarray:
+        """The forms (0 or 1, D+1) that are positive on the cell, with unit normals."""
+        found = np.zeros((0, len(self.low) + 1)) if self.side is None else self.side[None]
+        return found / np.linalg.norm(found[:, :-1], axis=1, keepdims=True)
 
     @property
     def widths(self) -> np.ndarray:
@@ -156,14 +165,17 @@ class Compound:
 
     @cached_property
     def corners(self) -> tuple[Corners, ...]:
-        """Every knot cell as a box in t."""
+        """Every knot cell as a box in t, or half of one."""
         return tuple(self._corners(cell) for cell in self.cells)
 
     def _corners(self, cell: KnotCell) -> Corners:
         low, high = self.to_unit(np.stack([cell.low, cell.high]))
         if self.domain.dimension == 1:
             high[1] = 1.0
-        return Corners(low, high)
+        if cell.side is None:
+            return Corners(low, high)
+        slopes, domain = cell.side[:-1], self.domain
+        return Corners(low, high, np.append(slopes * domain.widths, cell.side[-1] + slopes @ domain.low))
 
     @cached_property
     def programs(self) -> tuple[CellProgram, ...]:
@@ -189,7 +201,7 @@ class Compound:
         program = _compile(lines, maps, folded, self.graph.layers, prints, clipped=True)
         self._raise_noise(program, forms)
         corners = self.corners[cell.index]
-        return CellProgram(program, lines, corners.low, corners.high, line_of, constant)
+        return CellProgram(program, lines, corners.low, corners.high, line_of, constant, corners.side)
 
     @cached_property
     def _products(self) -> list[list[Product]]:

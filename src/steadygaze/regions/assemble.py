@@ -9,12 +9,15 @@ import numpy as np
 from ..accuracy import Accuracy, WalkMeasures
 from ..compound import CellProgram, Corners
 from ..labels import Stop
-from ..polytopes import Cut, Polytopes, box_polytopes, kind_of
+from ..polytopes import Cut, Polytopes, box_polytopes, halve_boxes, kind_of
 from .patterns import PatternTable, distinct_rows
 from .region import RegionSet
 
 _NONE = np.zeros(0, dtype=np.int64)
 _NONE.setflags(write=False)
+
+BETWEEN = -1
+"""The axis, in the table of cuts, of a line between two halves of a box."""
 
 
 @dataclass
@@ -97,15 +100,23 @@ class CutTable(CutRows):
         }
         self.knots = {key: 2 * len(axes) + 1 + place for place, key in enumerate(sorted(knots))}
         self.rows += [np.array([[Cut.KNOT, key[0], knots[key]]]) for key in self.knots]
-        self.size += len(self.knots)
+        # The second half of a box lies on the positive side of the line between both.
+        upper = [number for number, cell in enumerate(cells) if cell.side is not None][1::2]
+        self.rows += [np.array([[Cut.KNOT, BETWEEN, number]]) for number in upper]
+        self.size += len(self.knots) + len(upper)
 
     def cell(self, number: int) -> Polytopes:
         """A knot cell as a polytope whose facets are borders or knots."""
-        low, high = self.cells[number].low, self.cells[number].high
-        if not self.knots:
+        low, high, form = (getattr(self.cells[number], name) for name in ("low", "high", "side"))
+        if not self.knots and form is None:
             return _whole_domain(len(low))
         sides = np.array([[self.side(axis, side, (low, high)[side]) for side in (0, 1)] for axis in range(len(low))])
-        return box_polytopes(low[None], high[None], sides[None])
+        if form is None:
+            return box_polytopes(low[None], high[None], sides[None])
+        cut, is_upper = cut_between(self.cuts(), number)
+        form = form if is_upper else -form
+        halves, _, is_above = halve_boxes(low[None], high[None], sides[None], form, cut)
+        return halves.take(np.flatnonzero(is_above == is_upper))
 
     def side(self, axis: int, side: int, corner: np.ndarray) -> int:
         """The signed cut at the low (0) or high (1) side of a cell along an axis, given that corner (D,)."""
@@ -125,6 +136,14 @@ def _borders(axes: int) -> np.ndarray:
 def _whole_domain(axes: int) -> Polytopes:
     """The unit square or cube as a polytope whose facets are borders."""
     return box_polytopes(np.zeros((1, axes)), np.ones((1, axes)), np.arange(1, 2 * axes + 1).reshape(1, axes, 2))
+
+
+def cut_between(cuts: np.ndarray, number: int) -> tuple[int, bool]:
+    """The number, in a table (E, 3), of the cut between two halves of a box, given one of them; is it the upper one?"""
+    between = (cuts[:, 0] == Cut.KNOT) & (cuts[:, 1] == BETWEEN)
+    is_upper = bool((between & (cuts[:, 2] == number)).any())
+    found = np.flatnonzero(between & (cuts[:, 2] == number + (not is_upper)))
+    return int(found[0]) + 1, is_upper
 
 
 def assemble(

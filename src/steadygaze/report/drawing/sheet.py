@@ -24,10 +24,11 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from ...errors import OptionError, StoreError
 from ...results.directory import atomic_file
+from ...words import is_factor, rounded, shown_value
 from .. import FORMATS
 from .colours import FAINT_INK, HATCHED, INK, Row
 
@@ -174,7 +175,10 @@ class Sheet:
 
 
 def name_axis(axes: Axes, text: str, *, is_below: bool) -> None:
-    """Name the axis below or on the left."""
+    """Name the axis below or on the left; if the name is that of a factor, the numbers are factors too."""
+    if is_factor(text):
+        axis = axes.xaxis if is_below else axes.yaxis
+        axis.set_major_formatter(FuncFormatter(lambda theta, _: rounded(shown_value(text, round(theta, 9)))))
     name = axes.set_xlabel if is_below else axes.set_ylabel
     name(printable(text), fontsize=9.5, color=INK, labelpad=3, family=list(font_families()), parse_math=False)
 
