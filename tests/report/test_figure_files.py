@@ -1,16 +1,19 @@
 """The files that figures are written to: valid, the same bytes every time, and no trace in the caller's settings."""
 
+import io
 import xml.etree.ElementTree as ET
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import matplotlib
+import numpy as np
 import pytest
 from PIL import Image
 
 import steadygaze.report
 from steadygaze.api import verify
 from steadygaze.errors import StoreError
+from steadygaze.report.drawing.sheet import png_bytes
 from steadygaze.report.figures import draw_result
 from steadygaze.results.result import Result
 
@@ -63,3 +66,10 @@ def test_a_place_that_cannot_be_written_is_refused(result: Result, tmp_path: Pat
 def test_pyplot_is_not_used() -> None:
     sources = Path(steadygaze.report.__file__).parent.rglob("*.py")
     assert not [path.name for path in sources if "pyplot" in path.read_text(encoding="utf-8")]
+
+
+def test_png_holds_the_pixels_as_they_are() -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (5, 7, 3), dtype=np.uint8)
+    with Image.open(io.BytesIO(png_bytes(pixels))) as picture:
+        assert (picture.mode, picture.size) == ("RGB", (7, 5))
+        assert np.array_equal(np.asarray(picture), pixels)

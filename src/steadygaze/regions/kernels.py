@@ -283,22 +283,14 @@ def begin(program, walk, root, points, starts, edge, origins, base):
     walk.counters[BASE], walk.counters[HEIGHT] = base, height
 
 
-@compiled_inline
-def empty_output(counters):
-    """Begin at the start of the output buffers again; the numbering of cuts continues."""
-    counters[BASE] += counters[CUTS]
-    counters[CUTS], counters[REGIONS], counters[VERTICES], counters[FACETS] = 0, 0, 0, 0
-
-
 @compiled
 def advance(program, walk, output, last_layer, max_nodes):
     """Continue until the stack is empty, `max_nodes` polygons were visited, or a buffer is full.
 
-    Writes the polygons that no neuron of the layers 0 … last_layer splits, over those of the call before. Returns DONE,
-    PAUSED, NEED_OUTPUT or NEED_STACK.
+    Writes the polygons that no neuron of the layers 0 … last_layer splits. Returns DONE, PAUSED, NEED_OUTPUT or
+    NEED_STACK.
     """
     counters, stack, candidates, offsets = walk.counters, walk.stack, walk.candidates, program.offsets
-    empty_output(counters)
     a, b, c, noise, near = walk.forms[0], walk.forms[1], walk.forms[2], program.noise, program.near
     active, packed = walk.active, walk.packed
     sums, missed = walk.sums, walk.missed

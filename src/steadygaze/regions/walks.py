@@ -36,6 +36,10 @@ NODES_TIMES_NEURONS = 1 << 24
 """The same limit for polygons times neurons: a tenth of a second if most polygons enter all layers."""
 
 
+_EMPTIED = np.array([kernels.CUTS, kernels.REGIONS, kernels.VERTICES, kernels.FACETS])
+"""The counters of what the output buffers hold."""
+
+
 class LayerWalk(ABC):
     """One walk of polytopes, each with its number in `origins` (count,); appends the regions to a block."""
 
@@ -109,8 +113,9 @@ class LayerWalk(ABC):
         )  # fmt: skip
 
     def _flush(self, regions: int) -> None:
-        """Move the content of the output buffers into the block."""
-        block, cuts = self.block, int(self.walk.counters[kernels.CUTS])
+        """Move the content of the output buffers into the block; the numbering of cuts continues."""
+        block, counters = self.block, self.walk.counters
+        cuts = int(counters[kernels.CUTS])
         block.shapes.append(self.written())
         block.logits.append(self._take("logits", regions))
         block.packed.append(self._take("packed", regions))
@@ -119,6 +124,8 @@ class LayerWalk(ABC):
         rows = self._take("cuts", cuts)
         rows[:, 0] = Cut.NEURON
         block.cuts.append(rows)
+        counters[kernels.BASE] += cuts
+        counters[_EMPTIED] = 0
 
     def _take(self, name: str, count: int) -> np.ndarray:
         """The first rows of an output buffer: a copy, or the buffer itself if it is at least half full."""
