@@ -51,6 +51,11 @@ def given_image(image: ImageLike) -> tuple[np.ndarray, str, tuple[str, ...]]:
     """Pixels, name and notes of an image: a file, a bundled name, an array or a torch tensor; raises ImageError."""
     if isinstance(image, str | Path):
         name = str(image)
+        if os.path.isdir(name):  # noqa: PTH112 (answers also for texts that cannot be names of files)
+            raise ImageError(
+                f"{name}: is a folder; give one image, or all of them in a plan for steadygaze campaign run "
+                "(docs/campaign.md)"
+            )
         file = read_image(zoo.image_path(name) if zoo.is_reference(name) else name)
         return file.pixels, name if zoo.is_reference(name) else Path(name).name, file.notes
     values = tensor_image(image) if is_tensor(image) else _array(image)

@@ -26,6 +26,8 @@ def test_a_phone_shows_the_whole_page(browser: Browser, result: Result, tmp_path
     page = result.report(tmp_path / "report.html", weights=weights)
     with browser.open(page, width=390) as watched:
         assert watched.page.evaluate("document.documentElement.scrollWidth") <= 390
+        # Wide pictures stay legible: they scroll inside their frame.
+        assert watched.page.evaluate("document.querySelector('.wide img').clientWidth") >= 800
         for link in watched.page.locator(".contents a").all():
             assert watched.page.locator(link.get_attribute("href") or "").count() == 1
         watched.ask("map.select([0.1, 0.5])")

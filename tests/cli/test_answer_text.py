@@ -1,10 +1,13 @@
 """The words of an answer say no more than the bounds do."""
 
+import io
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from steadygaze.cli.answer_text import enough_text, kept_text, nearest_text, verdict_text
+from steadygaze.cli.printing import numbers_table
 from steadygaze.results.summary import Summary
 from support.stand_ins.made_up_summaries import made_search, made_summary
 
@@ -17,6 +20,15 @@ def summary(**changes: Any) -> Summary:
         "domain": {"names": ["brightness", "translation right [px]"], "low": [0.0, 0.0], "high": [1.0, 1.0]},
     }
     return made_summary(**given | changes)
+
+
+def test_numbers_keep_their_unit_beside_them(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    table = numbers_table("share of domain", "CR: label kept", "MR: label changed", "all")
+    table.add_row("IR: mass on the object < τ", "99.99 to 100 %", "0 %", "99.99 to 100 %")
+    console = Console(width=80, file=io.StringIO())
+    console.print(table)
+    assert console.file.getvalue().count("99.99 to 100 %") == 2
 
 
 def test_a_verdict_reads_as_in_the_report_without_a_range():

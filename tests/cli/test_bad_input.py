@@ -52,7 +52,7 @@ CASES = [
     (("verify", "", *IMAGE, *PERTURB), "no bundled network ''"),
     # images
     (("verify", *MODEL, "--image", "missing.png", *PERTURB), "missing.png: no such file"),
-    (("verify", *MODEL, "--image", "folder", *PERTURB), "folder: is not a file"),
+    (("verify", *MODEL, "--image", "folder", *PERTURB), "folder: is a folder; give one image, or all"),
     (("verify", *MODEL, "--image", "text.onnx", *PERTURB), "not a PNG, JPEG or NPY"),
     (("verify", *MODEL, "--image", "cut.png", *PERTURB), "cut.png: cannot be read"),
     (("verify", *MODEL, "--image", "wide.png", *PERTURB), "28"),

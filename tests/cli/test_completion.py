@@ -43,9 +43,17 @@ def complete(script: Path, place: Path, typed: list[str]) -> set[str]:
         (["campaign", "run", "--forc"], set()),
         (["report", "--no"], {"--no-weights"}),
         (["figure", "ti"], {"tiling"}),
+        (["verify", "M-FNN-100", "--perturb", "br"], {"brightness"}),
+        (["verify", "M-FNN-100", "--explain", "gr"], {"gradcam", "gradient"}),
+        (["verify", "M-FNN-100", "--mask", "a"], {"auto", "another.toml"}),
+        (["campaign", "run", "s"], {"smoke", "set.toml"}),
+        (["campaign", "i"], {"insights"}),
+        (["completion", ""], {"bash", "zsh", "fish"}),
     ],
 )
 def test_bash_completes(script: Path, tmp_path: Path, typed: list[str], offered: set[str]):
+    for name in ("another.toml", "set.toml", "insights.toml"):
+        (tmp_path / name).touch()
     assert complete(script, tmp_path, typed) == offered
 
 
@@ -66,6 +74,28 @@ def test_every_command_and_option_is_in_every_script():
         "complete -c steadygaze -n '__fish_seen_subcommand_from verify' -l method -x -a 'auto map refine"
         in fish_script(WORDS)
     )
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="fish is not installed")
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("verify M-FNN-100 --perturb bri", {"brightness"}),
+        ("verify M-FNN-100 --explain gr", {"gradcam", "gradient"}),
+        ("campaign run s", {"smoke", "set.toml"}),
+        ("campaign i", {"insights"}),
+        ("completion ", {"bash", "zsh", "fish"}),
+    ],
+)
+def test_fish_completes(tmp_path: Path, typed: str, offered: set[str]):
+    (tmp_path / "set.toml").touch()
+    (tmp_path / "insights.toml").touch()
+    (tmp_path / "script").write_text(fish_script(WORDS), encoding="utf-8")
+    asked = f"source script; complete -C 'steadygaze {typed}'"
+    done = subprocess.run(
+        ["fish", "--no-config", "-c", asked], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert {line.partition("\t")[0] for line in done.stdout.splitlines()} - {"script"} == offered
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])

@@ -304,3 +304,11 @@ def test_names_that_are_not_plain_text(save, dense, tmp_path):
     path = tmp_path / "bytes.onnx"
     path.write_bytes(content.replace(b"PLACEHOLDER", b"PLACE\xc9\xffLDER"))
     assert "not text" in refusal(path)
+
+
+@pytest.mark.parametrize("is_archive", [True, False])
+def test_a_file_of_torch(tmp_path, is_archive):
+    torch = pytest.importorskip("torch")
+    path = tmp_path / "net.pt"
+    torch.save(torch.nn.Linear(4, 2), path, _use_new_zipfile_serialization=is_archive)
+    assert "looks like a file that torch saved" in refusal(path)

@@ -70,3 +70,12 @@ def test_numbers_above_the_plots_keep_their_distance() -> None:
     spots = spread([0.0, 0.01, 0.02, 0.9, 7.0], 0.23)
     assert (np.diff(spots) >= 0.23 - 1e-5).all()
     assert spots[-1] == 7.0
+
+
+def test_legends_are_not_cut() -> None:
+    """The longest words and shares side by side: texts become smaller instead."""
+    asked = {"attention": "object", "mask": "auto:bright=0.2", "method": "map"}
+    result = verify("M-FNN-100", "mnist:69990", "brightness:0..0.01", tau=0.99, **asked)
+    texts = [text.get_text() for text in map_figure(result).findobj(Text)]
+    assert any(text.startswith("AR  mass on the object ≥ τ = 99") for text in texts)
+    assert not [text for text in texts if "…" in text]

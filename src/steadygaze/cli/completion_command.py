@@ -4,7 +4,7 @@ The script is made from the commands and holds all words itself, so completing s
 """
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -14,11 +14,16 @@ from ..errors import OptionError
 from ..suggestions import did_you_mean
 
 SHELLS = ("bash", "zsh", "fish")
+FILES = ""
+"""Stands for names of files among the words that an option or argument takes."""
 
 
 @dataclass(frozen=True)
 class Words:
-    """What may follow a command: its subcommands, and its options with their values (None if they take none)."""
+    """What may follow a command: its subcommands, its arguments, its options with their values (None: they take none).
+
+    Values and arguments that contain `FILES` may also be names of files.
+    """
 
     path: tuple[str, ...]
     commands: tuple[tuple[str, str], ...]
@@ -52,9 +57,9 @@ def collect_words(command: Any, path: tuple[str, ...] = ()) -> Iterator[Words]:
     arguments: tuple[str, ...] = ()
     for parameter in command.params:
         if parameter.param_type_name == "argument":
-            arguments += _values(parameter.name, "")
+            arguments += _values(" ".join((*path, parameter.name)), "")
         else:
-            values = None if parameter.is_flag else _values(parameter.name, parameter.metavar or "")
+            values = None if parameter.is_flag else _values(parameter.opts[-1], parameter.metavar or "")
             options += [(name, parameter.help or "", values) for name in parameter.opts]
     yield Words(
         path,
@@ -67,41 +72,71 @@ def collect_words(command: Any, path: tuple[str, ...] = ()) -> Iterator[Words]:
 
 
 def _values(name: str, metavar: str) -> tuple[str, ...]:
-    """The words that an option or argument takes: those of its metavar, bundled names, kinds; else none are known."""
-    if name == "model":
-        from .. import zoo  # noqa: PLC0415 (reads the list of networks)
-
-        return tuple(model.name for model in zoo.models())
-    if name == "attention":
-        return ("distance", "object", "pointing", "alike", "topk")
-    if name == "kind":
-        return ("map", "path", "strip", "boundary", "curve", "columns", "tiling", "visited")
-    if name == "shell":
-        return SHELLS
+    """The words that an option (by its spelling) or argument (by its command and name) takes."""
     words = metavar.split("|")
-    return tuple(words) if len(words) > 1 and all(word.isascii() and word.islower() for word in words) else ()
+    if len(words) > 1 and all(word.isascii() and word.islower() for word in words):
+        return tuple(words)
+    return KNOWN[name]() if name in KNOWN else (FILES,)
+
+
+def _models() -> tuple[str, ...]:
+    from .. import zoo  # noqa: PLC0415 (reads the list of networks)
+
+    return (*(model.name for model in zoo.models()), FILES)
+
+
+def _families() -> tuple[str, ...]:
+    from ..perturbation.families import find_families  # noqa: PLC0415 (slow to import)
+
+    return tuple(find_families())
+
+
+def _explanations() -> tuple[str, ...]:
+    from ..attention.methods import find_methods  # noqa: PLC0415 (slow to import)
+
+    return tuple(find_methods())
+
+
+def _plans() -> tuple[str, ...]:
+    from ..campaign.plan_file import BUNDLED  # noqa: PLC0415 (slow to import)
+
+    return (*BUNDLED, FILES)
+
+
+KNOWN: dict[str, Callable[[], tuple[str, ...]]] = {
+    "verify model": _models,
+    "figure kind": lambda: ("map", "path", "strip", "boundary", "curve", "columns", "tiling", "visited"),
+    "completion shell": lambda: SHELLS,
+    "campaign run file": _plans,
+    "--perturb": _families,
+    "--attention": lambda: ("distance", "object", "pointing", "alike", "topk"),
+    "--explain": _explanations,
+    "--mask": lambda: ("auto", FILES),
+}
+"""The words of options and arguments whose metavar does not list them."""
 
 
 def bash_script(found: list[Words]) -> str:
     """Completion for bash: a function that looks at the words before the cursor."""
     cases = []
     for words in found:
-        names = [name for name, _ in words.commands] + [name for name, _, _ in words.options] + [*words.arguments]
+        names = [*(name for name, _ in words.commands), *words.arguments]
         lines = [f"    {shlex.quote(' '.join(words.path))})"]
         valued = [(name, values) for name, _, values in words.options if values is not None]
         if valued:
             lines.append('      case "$before" in')
-            lines += [f"        {name}) values={shlex.quote(' '.join(values))}; takes=1 ;;" for name, values in valued]
+            lines += [f"        {name}) {_bash('values', values)} takes=1 ;;" for name, values in valued]
             lines.append("      esac")
-        lines += [f"      names={shlex.quote(' '.join(names))} ;;"]
+        lines.append(f"      options={shlex.quote(' '.join(name for name, _, _ in words.options))}")
+        lines.append(f"      ((takes)) || {{ {_bash('values', tuple(names))} }} ;;")
         cases += lines
     groups = " ".join(" ".join(words.path) for words in found if words.commands and words.path)
     first = " ".join(name for name, _ in found[0].commands)
     return "\n".join(
         [
             "_steadygaze() {",
-            '  local word="${COMP_WORDS[COMP_CWORD]}" before="${COMP_WORDS[COMP_CWORD-1]}" path="" names="" values=""',
-            "  local takes=0 i",
+            '  local word="${COMP_WORDS[COMP_CWORD]}" before="${COMP_WORDS[COMP_CWORD-1]}" path=""',
+            '  local options="" values="" takes=0 files=0 i',
             f"  local commands={shlex.quote(first)} groups={shlex.quote(groups)}",
             "  for ((i = 1; i < COMP_CWORD; i++)); do",
             '    [[ "${COMP_WORDS[i]}" == -* ]] && continue',
@@ -113,12 +148,11 @@ def bash_script(found: list[Words]) -> str:
             '  case "$path" in',
             *cases,
             "  esac",
-            "  if ((takes)); then",
-            '    COMPREPLY=($(compgen -W "$values" -- "$word"))',
-            '    [[ -z "$values" ]] && COMPREPLY=($(compgen -f -- "$word"))',
+            '  if ((!takes)) && [[ "$word" == -* ]]; then',
+            '    COMPREPLY=($(compgen -W "$options" -- "$word"))',
             "  else",
-            '    COMPREPLY=($(compgen -W "$names" -- "$word"))',
-            '    [[ "$word" != -* ]] && COMPREPLY+=($(compgen -f -- "$word"))',
+            '    COMPREPLY=($(compgen -W "$values" -- "$word"))',
+            '    ((files)) && COMPREPLY+=($(compgen -f -- "$word"))',
             "  fi",
             "  return 0",
             "}",
@@ -126,6 +160,12 @@ def bash_script(found: list[Words]) -> str:
             "",
         ]
     )
+
+
+def _bash(name: str, values: tuple[str, ...]) -> str:
+    """Statements that set a variable to words, and say whether files count."""
+    words = " ".join(value for value in values if value != FILES)
+    return f"{name}={shlex.quote(words)}; files={int(FILES in values)};"
 
 
 def zsh_script(found: list[Words]) -> str:
@@ -143,13 +183,21 @@ def fish_script(found: list[Words]) -> str:
         for name, meaning in words.commands:
             lines.append(f"complete -c steadygaze -f -n {_fish(first)} -a {name} -d {_fish(meaning)}")
         where = _fish((seen or "__fish_use_subcommand").replace(" and ", "; and "))
-        for name in words.arguments:
+        if FILES not in words.arguments:
+            lines.append(f"complete -c steadygaze -f -n {_fish(first) if words.commands else where}")
+        for name in filter(None, words.arguments):
             lines.append(f"complete -c steadygaze -n {where} -a {name}")
         for name, meaning, values in words.options:
             spelt = f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}"
-            taken = "" if values is None else f" -x -a {_fish(' '.join(values))}" if values else " -r"
+            taken = "" if values is None else _fish_values(values)
             lines.append(f"complete -c steadygaze -n {where} {spelt}{taken} -d {_fish(meaning.partition('. ')[0])}")
     return "\n".join([*lines, ""])
+
+
+def _fish_values(values: tuple[str, ...]) -> str:
+    """The words that an option takes; -r keeps files among them, -x does not."""
+    words = " ".join(filter(None, values))
+    return (" -r" if FILES in values else " -x") + (f" -a {_fish(words)}" if words else "")
 
 
 def _fish(text: str) -> str:

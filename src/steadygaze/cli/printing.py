@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rich import box
-from rich.console import Console
+from rich.cells import cell_len
+from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -121,10 +122,19 @@ def print_notes(notes: Iterable[str]) -> None:
         print(f"note: {note}", file=sys.stderr)
 
 
+class _WholeCells(Table):
+    """A table that breaks the lines of titles before those of numbers."""
+
+    def add_row(self, *cells: RenderableType | None, **options: Any) -> None:
+        super().add_row(*cells, **options)
+        for column, cell in zip(self.columns[1:], cells[1:], strict=False):
+            column.min_width = max(column.min_width or 0, cell_len(str(cell or "")))
+
+
 def numbers_table(*titles: str) -> Table:
     """A table of numbers under titles, each row named in its first column."""
     is_narrow = Console().width < NARROW
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 0, 0, 1) if is_narrow else (0, 1))
+    table = (Table if is_narrow else _WholeCells)(box=box.SIMPLE_HEAD, padding=(0, 0, 0, 1) if is_narrow else (0, 1))
     for place, title in enumerate(titles):
         justify: Literal["left", "right"] = "right" if place else "left"
         table.add_column(

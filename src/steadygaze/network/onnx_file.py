@@ -91,8 +91,22 @@ def read_bytes(path: Path) -> bytes:
     return _read_file(path, path.name)
 
 
+def is_torch_file(content: bytes) -> bool:
+    """Whether bytes begin as torch.save writes them: an archive with a pickle, or in older versions a pickle.
+
+    >>> is_torch_file(b"PK\\x03\\x04" + b" net/data.pkl"), is_torch_file(b"PK\\x03\\x04 weights.npy")
+    (True, False)
+    """
+    return (content.startswith(b"PK\x03\x04") and b"/data.pkl" in content[:512]) or content.startswith(b"\x80\x02")
+
+
 def parse_onnx(content: bytes, path: Path, output: str | None = None) -> OnnxFile:
     """Check and hash the bytes of an ONNX model that belongs to a path, then its external data by name."""
+    if is_torch_file(content):
+        raise ModelError(
+            f"{path.name}: looks like a file that torch saved, not an ONNX model; export the module with "
+            "torch.onnx.export, or give the module itself to steadygaze.verify in Python"
+        )
     digest = hashlib.sha256(content)
     try:
         proto = onnx.load_model_from_string(content)

@@ -42,13 +42,17 @@ def delta_text(result: Result) -> str:
     return result.question.attention.measure.stated_text(result.stated)
 
 
-def border_text(measure: Measure) -> str:
-    """The line between AR and IR, for legends.
+def border_text(measure: Measure, *, is_loss: bool = False) -> str:
+    """The line between AR and IR, for legends; is_loss: among values of the loss.
 
     >>> border_text(Measure.parse("distance")), border_text(Measure.parse("object"))
     ('inconsistency = δ', 'mass on the object = τ')
+    >>> border_text(Measure.parse("object"), is_loss=True)
+    'off the object = 1 − τ'
     """
-    return "AR ends" if measure.option is None else f"{measure.noun} = {measure.symbol}"
+    if measure.option is None:
+        return "AR ends"
+    return f"{measure.loss_noun} = {measure.loss_limit}" if is_loss else f"{measure.noun} = {measure.symbol}"
 
 
 def extent_text(result: Result) -> str:

@@ -49,6 +49,7 @@ DASHES = (0, (3, 1.6))
 """The pattern of a dashed line."""
 BADGE = {"boxstyle": "circle,pad=0.25", "facecolor": "white", "edgecolor": INK, "linewidth": 0.8}
 BADGE_SIZE = 7.5
+SMALLEST = 0.75  # of its size: how far a text shrinks to fit before it is shortened
 
 DPI = {"png": 130, "svg": 200, "pdf": 200}
 """Pixels per inch; in SVG and PDF they count for rasterised parts only."""
@@ -104,7 +105,7 @@ class Sheet:
         self, left: float, top: float, text: str, *, size: float = 9, width: float | None = None, colour: str = INK,
         weight: str = "normal", across: str = "left", down: str = "center",
     ) -> Text:  # fmt: skip
-        """Write one line, shortened in its middle to fit the width."""
+        """Write one line; to fit the width it becomes smaller, and if that is not enough it is shortened."""
         artist = self.page.text(
             left, top, printable(text), fontsize=size, color=colour, weight=weight, ha=across, va=down,
             family=list(font_families()), parse_math=False,
@@ -168,6 +169,9 @@ class Sheet:
 
     def _shorten(self, artist: Text, width: float) -> None:
         text = artist.get_text()
+        needed = self.measure(artist)
+        if needed > width:
+            artist.set_fontsize(float(artist.get_fontsize()) * max(SMALLEST, 0.99 * width / needed))
         keep = len(text)
         while keep > 1 and self.measure(artist) > width:
             keep -= 1 + keep // 12

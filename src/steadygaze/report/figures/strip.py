@@ -160,7 +160,7 @@ def draw_curves(
     measure = result.question.attention.measure
     # Long names of losses need two lines.
     loss = measure.loss_noun.replace(" off", "\noff").replace(" of the", "\nof the")
-    loss_meaning = f"≤ {measure.loss_limit}: attention kept" if measure.option else "0: attention kept"
+    loss_meaning = f"≤ {measure.loss_limit}: kept" if measure.option else "0: attention kept"
     for place, (name, meaning) in enumerate([("margin", "> 0: label kept"), (loss, loss_meaning)]):
         middle = top + place * CURVE_PITCH + CURVE / 2
         sheet.write(left, middle, name, weight="bold")

@@ -13,12 +13,14 @@ def describe_measure(result: Result, steps: Thresholds) -> dict[str, Any]:
     """The property of attention in words; for each step of the slider those that name its threshold."""
     question = result.question
     measure, before = question.attention.measure, result.stated
+    is_curve = question.perturbed.domain.dimension == 1  # the line lies across a curve of the loss
     stated = [
         before._replace(text=text, limit=float(limit)) for text, limit in zip(steps.texts, steps.deltas, strict=True)
     ]
     found: dict[str, Any] = {
         "form": measure.page_form, "symbol": measure.symbol_word, "noun": measure.noun, "lossNoun": measure.loss_noun,
-        "border": border_text(measure), "k": getattr(measure, "k", 0), "noAttention": NO_ATTENTION,
+        "border": border_text(measure, is_loss=is_curve), "lossBorder": border_text(measure, is_loss=True),
+        "k": getattr(measure, "k", 0), "noAttention": NO_ATTENTION,
     }  # fmt: skip
     if measure != DISTANCE:
         found |= {

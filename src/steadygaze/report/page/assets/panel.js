@@ -216,7 +216,7 @@ const SgPanel = (() => {
     } else {
       const more = facts.largest > facts.top ? ` or more (largest ${number(facts.largest, 4)})` : "";
       rows.push([{ shades: arrays.sequential }, `${measure.lossNoun} from 0 to ${number(facts.top, 4)}${more}`, "", null]);
-      const border = measure.form === "distance" ? `inconsistency = δ = ${delta}` : measure.border;
+      const border = measure.form === "distance" ? `inconsistency = δ = ${delta}` : measure.lossBorder;
       rows.push([{ line: named.paper, on: "#3b496c" }, border, "", null]);
     }
     // The undecided share for the view; strips along boundaries are far smaller than this.
