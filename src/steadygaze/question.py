@@ -24,7 +24,7 @@ from .attention.measures.distance import DISTANCE
 from .attention.measures.wording import Stated
 from .attention.methods import GRADIENT, Method, attended
 from .attention.options import AttentionOptions
-from .class_names import names_for
+from .class_names import class_numbers, names_for
 from .compound import Compound
 from .errors import ImageError, ModelError, OptionError
 from .image_fit import UNFITTED, ImageFit
@@ -351,7 +351,7 @@ def make_question(
     pixels, resized = fitting.finish(pixels, model.input_shape)
     pixels = fit_image(pixels, model.input_shape, image_name)
     perturbed = compose(parsed, pixels)
-    chosen_classes = _classes(asked.classes, model)
+    chosen_classes = class_numbers(asked.classes, model.classes)
     method = explained.fit(model.graph)
     options = AttentionOptions(
         steps, asked.distance, chosen_classes, method, asked.measure, asked.mask_of(pixels)
@@ -432,19 +432,3 @@ def _without_names(domain: Mapping[str, Any]) -> dict[str, Any]:
     return {"specs": [without_names(str(spec)) for spec in domain["specs"]]} | {
         key: domain[key] for key in ("low", "high")
     }
-
-
-def _classes(classes: str | Sequence[int], model: Model) -> tuple[int, ...] | None:
-    """The classes that inconsistency sums over; None for all, and as long as the predicted one is not known."""
-    if classes in ("all", "predicted"):
-        return None
-    try:
-        numbers = [int(word) for word in (classes.split(",") if isinstance(classes, str) else classes)]
-    except ValueError:
-        numbers = []
-    if not numbers or len(set(numbers)) < len(numbers) or not all(0 <= n < model.classes for n in numbers):
-        raise OptionError(
-            f"no such classes: {classes!r}; expected all, predicted, or different numbers from 0 to "
-            f"{model.classes - 1} such as 3,8"
-        )
-    return tuple(sorted(numbers))

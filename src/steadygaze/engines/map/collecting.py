@@ -130,8 +130,7 @@ class Collector:
         facts = chunk_facts(answer)
         cells = cells_at(answers, self.deltas)
         labelled = time.perf_counter()
-        with self.lock:
-            self.check.add(answers.regions, ids, INSIDE, EDGES)
+        self.check.add(answers.regions, ids, INSIDE, EDGES)
         checked = time.perf_counter()
         file = write_chunk(self.folder, place, answers, ids)
         with self.lock:

@@ -2,6 +2,8 @@
 
 import os
 import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -91,9 +93,14 @@ def _solve(question: Question, budget: Budget, threads: int, progress: ProgressR
         answers = collector.joined(walked) if walked.whole is None else _measured(question, walked, budget, threads)
         tiling = MapTiling(question, answers, answers.regions.stopped)
         result = Result.of_run(question, tiling, budget)
-        _ = result.answer
-    with clock.phase("self-check"):
-        checked = check_map(compound, answers.regions, is_late=budget.is_over)
+    with ThreadPoolExecutor(1) as pool:
+        check = partial(check_map, compound, answers.regions, is_late=budget.is_over)
+        # The check of a map of several chunks runs beside its labels: neither depends on the other.
+        running = pool.submit(check) if threads > 1 and walked.whole is None else None
+        with clock.phase("labels"):
+            _ = result.answer
+        with clock.phase("self-check"):
+            checked = check() if running is None else running.result()
     return result.with_check(checked)
 
 
