@@ -8,6 +8,7 @@ import pytest
 import steadygaze
 from steadygaze.budget import Budget, Limits
 from steadygaze.engines.map import collecting
+from steadygaze.engines.refine.boxes import State
 from steadygaze.errors import OptionError
 from steadygaze.labels import Verdict
 from steadygaze.regions import chunked_walk
@@ -42,6 +43,20 @@ def test_map_refinement_and_search_agree() -> None:
         assert piece is not None
         if abs(margin) > 1e-6:
             assert bool(answer.keeps_label[piece]) == (margin > 0)
+
+
+def test_exact_regions_inside_boxes_that_cross_diagonals() -> None:
+    """Boxes of odd sizes, some of which the diagonal crosses, are subdivided on both sides of it."""
+    specs = ["shift:dx=1,dy=1,interp=triangle:0.3..0.97/0.41..0.99"]
+    whole = steadygaze.verify("M-CNN-S", IMAGE, specs, method="map", property="cr")
+    parts = steadygaze.verify("M-CNN-S", IMAGE, specs, method="refine", until="exact", property="cr")
+    boxes, side = parts.tiling.boxes, parts.question.compound.corners[1].side
+    reach = np.maximum(side[:2] * boxes.low, side[:2] * boxes.high).sum(axis=1) + side[2]
+    least = np.minimum(side[:2] * boxes.low, side[:2] * boxes.high).sum(axis=1) + side[2]
+    is_exact = boxes.state == State.EXACT
+    assert ((least < 0.0) & (reach > 0.0) & is_exact).any()
+    assert max(whole.areas["undecided"][1], parts.areas["undecided"][1]) < 1e-8
+    assert max(whole.areas["CR"][0], parts.areas["CR"][0]) <= min(whole.areas["CR"][1], parts.areas["CR"][1])
 
 
 def test_three_parameters() -> None:

@@ -259,7 +259,7 @@ def field_kinds(family: type) -> dict[str, type]:
 
     >>> from steadygaze.perturbation import Translate
     >>> field_kinds(Translate)
-    {'dx': <class 'int'>, 'dy': <class 'int'>}
+    {'dx': <class 'int'>, 'dy': <class 'int'>, 'interp': <class 'str'>}
     """
     hints = get_type_hints(family)
     return {field.name: _kind(hints[field.name]) for field in fields(family) if field.name != "range"}
