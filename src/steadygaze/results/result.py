@@ -180,8 +180,9 @@ class Result:
     @property
     def kept_shares(self) -> dict[str, tuple[float, float]]:
         """The share of AR at some thresholds, as bounds: 0 and 1 if skipped; 10, 25, 50 and 100 % for distances."""
-        marks = self.question.marks
-        found = dict.fromkeys(marks, (0.0, 1.0)) if self.skips_other_deltas else self.tiling.kept_shares
+        marks, found = self.question.marks, None if self.skips_other_deltas else self.tiling.kept_shares
+        if found is None:
+            return dict.fromkeys(marks, (0.0, 1.0))
         own_limit = self.question.limit(self.threshold)
         return sharpened(found, marks, own_limit, self.areas["AR"]) if self.is_measured else found
 
