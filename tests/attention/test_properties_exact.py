@@ -67,15 +67,14 @@ def exact_theta(result, point):
     ]
 
 
-def is_in_strip(result, region, point, axis):
+def is_in_strip(result, region, point):
     """Whether a point (D,) in t lies where its region claims nothing, between its inner and its outer slab."""
-    if axis is None:
+    labels = result.answer.labels
+    if labels.along is None:
         return False
-    compound, labels = result.question.compound, result.answer.labels
-    low = compound.cells[result.answer.answers.regions.cell[region]].low[axis]
-    tau = compound.domain.to_theta(np.array([point[axis]]), axis)[0] - low
+    at = point @ labels.along[region]
     (first, last), (before, after) = labels.inner[region], labels.outer[region]
-    return bool(before <= tau <= after and not first <= tau <= last)
+    return bool(before <= at <= after and not first <= at <= last)
 
 
 def disagreements(result, truth):
@@ -90,7 +89,7 @@ def disagreements(result, truth):
         centre, corners = polytopes.centres[piece], polytopes[piece]
         # Close to the corners too: a border that is off shows there.
         for point in (centre, *(centre + 0.999 * (corner - centre) for corner in corners)):
-            is_claimed = is_in_strip(result, int(joint.pieces.region[piece]), point, truth.axis) is False
+            is_claimed = not is_in_strip(result, int(joint.pieces.region[piece]), point)
             if is_claimed and truth.is_kept_at(exact_theta(result, point)) != (code == Kept.YES):
                 wrong.append(piece)
                 break
@@ -136,26 +135,28 @@ def checked_ends(result, truth):
     regions, axis = answer.answers.regions, truth.axis
     ends = 0
     for number in range(len(regions)):
-        labels, taus = answer.labels, answer.labels.taus[number]
+        labels, edges = answer.labels, answer.labels.ends[number]
         pattern = list(result.regions[number].pattern)
-        low = Fraction(0) if axis is None else Fraction(float(compound.cells[regions.cell[number]].low[axis]))
 
-        def is_kept(tau, pattern=pattern, low=low):
+        def is_kept(t, pattern=pattern):
             theta = [Fraction(0)] * compound.domain.dimension
             if axis is not None:
-                theta[axis] = low + Fraction(float(tau))
+                low, width = (Fraction(float(part[axis])) for part in (compound.domain.low, compound.domain.widths))
+                theta[axis] = low + width * Fraction(float(t))
             return truth.is_kept(pattern, theta)
 
         first, last = labels.inner[number]
         if first <= last:
             ends += 1
-            assert is_kept(first) and is_kept(last) and is_kept(0.5 * (first + last))
+            # Scaling τ to t rounds a few times.
+            inward = min(1e-14, 0.5 * (last - first))
+            assert is_kept(first + inward) and is_kept(last - inward) and is_kept(0.5 * (first + last))
         before, after = labels.outer[number]
         if before > after:
-            assert not is_kept(taus[0]) and not is_kept(taus[1])
+            assert not is_kept(edges[0]) and not is_kept(edges[1])
             continue
         for end, beyond in ((before, -1e-9), (after, 1e-9)):
-            if taus[0] < end < taus[1]:
+            if edges[0] < end < edges[1]:
                 ends += 1
                 assert not is_kept(end + beyond)
     return ends

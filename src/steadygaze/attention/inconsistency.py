@@ -31,6 +31,7 @@ from .measures.distance import DISTANCE
 from .methods import GradientMethod
 from .options import AttentionOptions
 from .rows import Maps, blank_maps, compress, lay_out
+from .spans import Spans
 
 # Blocks of patterns that one thread computes in a row, and their sizes; the first of each is computed from scratch.
 BLOCKS, SMALLEST_BLOCK, LARGEST_BLOCK = 16, 1024, 2048
@@ -93,7 +94,7 @@ def measure(
         keys[:, 0] = 0
     curve, distinct = distinct_rows([np.ascontiguousarray(keys).view(np.uint8).reshape(len(keys), 16)])
     cells, patterns = np.ascontiguousarray(distinct.view(np.int64).T)
-    ranges = curve_ranges(curve, region_taus(compound, regions), len(cells))
+    ranges = curve_ranges(curve, Spans.of_regions(compound, regions).taus, len(cells))
     flips = _flips(compound, options, SharedArray(original))
     table = CurveTable(compound, options, original, cells, patterns)
     table.fill(regions.patterns, ranges, max_flips=flips, threads=threads)
@@ -128,13 +129,13 @@ def measure_again(
     compound: Compound,
     patterns: PatternTable,
     curves: Inconsistency,
-    taus: np.ndarray,
+    spans: Spans,
     options: AttentionOptions,
     original: np.ndarray,
     chosen: np.ndarray,
 ) -> tuple[np.ndarray, Inconsistency]:
-    """The regions (N,) with one of the chosen curves (S,), and these curves from scratch; taus (R, 2): ranges of τ."""
-    ranges = curve_ranges(curves.curve, taus, len(curves.curve_cell))[chosen]
+    """The regions (N,) with one of the chosen curves (S,), and these curves from scratch; spans: of all regions."""
+    ranges = curve_ranges(curves.curve, spans.taus, len(curves.curve_cell))[chosen]
     place = np.full(len(curves.curve_cell), -1)
     place[chosen] = np.arange(len(chosen))
     regions = np.flatnonzero(place[curves.curve] >= 0)
@@ -228,16 +229,6 @@ def curve_ranges(curve: np.ndarray, taus: np.ndarray, count: int) -> np.ndarray:
     np.minimum.at(low, curve, taus[:, 0])
     np.maximum.at(high, curve, taus[:, 1])
     return np.stack([low, high], axis=1)
-
-
-def region_taus(compound: Compound, regions: RegionSet) -> np.ndarray:
-    """The range of τ (R, 2) of every region."""
-    axis = compound.perturbed.moving_axis
-    if axis is None:
-        return np.zeros((len(regions), 2))
-    ends = np.stack(regions.polytopes.extent(axis), axis=1)
-    lows = np.array([cell.low[axis] for cell in compound.cells])[regions.cell]
-    return compound.domain.to_theta(ends, axis) - lows[:, None]
 
 
 class CurveTable:

@@ -33,6 +33,7 @@ from .inconsistency import (
 )
 from .measures.distance import DISTANCE
 from .options import AttentionOptions
+from .spans import Spans
 
 LARGEST = 1 << 22  # most entries of a matrix from the first layer to another for a pattern to get its own bound
 
@@ -118,9 +119,9 @@ class MapErrors:
         """A bound for every map computed from scratch."""
         return coarse_error(self.chain, self.options, 0)
 
-    def settle(self, chosen: np.ndarray, taus: np.ndarray) -> Settled:
-        """The chosen curves (S,), computed from scratch; taus (R, 2) are the ranges of τ of all regions."""
-        arguments = (self.patterns, self.curves, taus, self.options, self.original, chosen)
+    def settle(self, chosen: np.ndarray, spans: Spans) -> Settled:
+        """The chosen curves (S,), computed from scratch; spans: of all regions."""
+        arguments = (self.patterns, self.curves, spans, self.options, self.original, chosen)
         regions, curves = measure_again(self.compound, *arguments)
         return Settled(regions, curves, np.minimum(self.coarse, self.of(chosen)))
 

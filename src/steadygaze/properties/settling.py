@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..attention.inconsistency import region_taus
 from ..attention.map_errors import SingleCurves
 from ..attention.measures.distance import DISTANCE
+from ..attention.spans import Spans
 from ..bounds.bounder import Bounder
 from ..budget import OPTIONAL, Budget, is_over
 from ..compound import Compound
@@ -210,7 +210,7 @@ def pattern_reach(
     axis, knots = compound.perturbed.moving_axis, compound.cells[cell]
     width = 0.0 if axis is None else float(knots.high[axis] - knots.low[axis])
     where = np.array([[0.0, width]]) if taus is None else np.clip(taus, 0.0, width)[None]
-    low, high = label_attention(found, where, 0.0, errors).reach[0]
+    low, high = label_attention(found, Spans(where), 0.0, errors).reach[0]
     # NaN bounds nothing.
     return float(low) if low >= 0.0 else 0.0, float(high) if high >= 0.0 else np.inf
 
@@ -246,7 +246,7 @@ def kink_inconsistency(
         return np.inf
     # Forms vanish up to the sum of the errors; the values themselves may be off by one more error.
     together = 2.0 * _error_of_all(compound, errors) + 2.0 * float(regions.accuracy.missed.sum())
-    taus: list[Range] = [(low, high) for low, high in region_taus(compound, regions).tolist()]
+    taus: list[Range] = [(low, high) for low, high in Spans.of_regions(compound, regions).taus.tolist()]
     known, found = _known_ranges(regions, taus, moves=moves), dict[tuple[int, bytes], Range]()
     corners = _Corners(compound)
     for places, vertices in vertex_batches(regions.polytopes, regions.cell, np.arange(len(regions)), bounder.batch):

@@ -122,7 +122,7 @@ def piece_claim(answer: Answer, piece: int) -> Claim:
             return np.inf
         curve = answers.curves.curve[region : region + 1]
         error = 2.0 * min(answers.errors.coarse, float(answers.errors.of(curve)[0]))
-        return answers.curves.measure.slack(answers.curves, int(curve[0]), answers.taus[region], error)
+        return answers.curves.measure.slack(answers.curves, int(curve[0]), answers.spans.taus[region], error)
 
     least, most = joint.pieces.margin[piece]
     # If logits are equal up to rounding, a piece has both signs, and its centre may be on the other side.

@@ -1,0 +1,60 @@
+"""Where regions lie along the moving parameter: the only coordinate that the losses of constant maps depend on."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..compound import Compound
+from ..regions.region import RegionSet
+
+
+@dataclass(frozen=True, eq=False)
+class Spans:
+    """Ranges of τ (R, 2) of regions; all of them are zero if nothing moves.
+
+    Slabs of τ become slabs of t by `place`: axis is the moving one, None if nothing moves; starts (R,) are the low ends
+    of the regions' knot cells. Without a compound network, slabs stay in τ.
+    """
+
+    taus: np.ndarray
+    compound: Compound | None = None
+    axis: int | None = None
+    starts: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self.taus)
+
+    @classmethod
+    def of_regions(cls, compound: Compound, regions: RegionSet) -> "Spans":
+        """The spans of all regions of a set."""
+        axis = compound.perturbed.moving_axis
+        if axis is None:
+            return cls(np.zeros((len(regions), 2)))
+        return cls.of_ends(compound, regions.cell, np.stack(regions.polytopes.extent(axis), axis=1))
+
+    @classmethod
+    def of_ends(cls, compound: Compound, cell: np.ndarray, ends: np.ndarray) -> "Spans":
+        """The spans of regions in knot cells (R,) that reach from end to end (R, 2) of t along the moving axis."""
+        axis = compound.perturbed.moving_axis
+        assert axis is not None
+        starts = np.array([knots.low[axis] for knots in compound.cells])[cell]
+        return cls(compound.domain.to_theta(ends, axis) - starts[:, None], compound, axis, starts)
+
+    def take(self, chosen: np.ndarray) -> "Spans":
+        """The spans of the chosen regions (an index array)."""
+        starts = None if self.starts is None else self.starts[chosen]
+        return Spans(self.taus[chosen], self.compound, self.axis, starts)
+
+    @property
+    def along(self) -> np.ndarray | None:
+        """The directions (R, D) in t along which slabs are placed; None if nothing moves."""
+        if self.compound is None or self.axis is None:
+            return None
+        return np.broadcast_to(np.eye(self.compound.coordinates)[self.axis], (len(self), self.compound.coordinates))
+
+    def place(self, slab: np.ndarray) -> np.ndarray:
+        """Slabs (R, 2) of τ as slabs of t along the moving axis; an empty slab stays (1, 0)."""
+        if self.compound is None or self.axis is None or self.starts is None:
+            return slab
+        placed = self.compound.domain.to_unit(slab + self.starts[:, None], self.axis)
+        return np.where(slab[:, :1] > slab[:, 1:], [1.0, 0.0], placed)
