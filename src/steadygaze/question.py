@@ -195,9 +195,9 @@ class Question:
         return attended(self.attention.method, self.model.graph)
 
     @cached_property
-    def maps_change_in_regions(self) -> bool:
-        """Whether the maps are not constant on regions."""
-        return self.attention.method.changes_in_regions
+    def has_straight_borders(self) -> bool:
+        """Whether engines that label whole regions know the attention of a region from a few numbers."""
+        return self.attention.has_straight_borders(moves=self.perturbed.moving_axis is not None)
 
     @cached_property
     def unperturbed(self) -> Unperturbed:

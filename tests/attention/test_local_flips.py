@@ -10,9 +10,10 @@ from steadygaze.attention import flip_kernels, rows
 from steadygaze.attention.distances import Distance
 from steadygaze.attention.filters import Filter
 from steadygaze.attention.gradients import AimedChain, coarse_error, gradient_maps, pattern_error
-from steadygaze.attention.inconsistency import measure, measure_again, original_maps
+from steadygaze.attention.inconsistency import original_maps
 from steadygaze.attention.local_errors import path_error, path_norms
 from steadygaze.attention.map_errors import MapErrors
+from steadygaze.attention.measuring import measure, measure_again
 from steadygaze.attention.options import AttentionOptions
 from steadygaze.attention.spans import Spans
 from steadygaze.network.graph import AffineMap, Chain

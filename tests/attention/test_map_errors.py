@@ -15,8 +15,9 @@ import pytest
 from steadygaze.attention import curve_kernels, map_errors
 from steadygaze.attention.distances import Distance
 from steadygaze.attention.filters import Filter
-from steadygaze.attention.inconsistency import Inconsistency, measure, original_maps
+from steadygaze.attention.inconsistency import Inconsistency, original_maps
 from steadygaze.attention.map_errors import MapErrors
+from steadygaze.attention.measuring import measure
 from steadygaze.attention.options import AttentionOptions
 from steadygaze.attention.spans import Spans
 from steadygaze.compound import Compound

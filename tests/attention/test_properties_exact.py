@@ -11,9 +11,9 @@ from steadygaze.attention import inconsistency
 from steadygaze.attention.measures.alike import Alike
 from steadygaze.attention.measures.object import OnObject
 from steadygaze.errors import InternalError
-from steadygaze.labels import Kept
 from support.networks.layered_models import ask
 from support.oracles.exact_losses import ExactLosses
+from support.oracles.piece_labels import disagreements
 
 KEPT = (("brightness:-0.25..0.5", "patch:x=1,y=0,w=2,h=3"), ("darkness",))
 MOVED = (
@@ -56,44 +56,6 @@ def tiny(name, specs, *, shape=GREY, seed=0, dead=False, grey=False, **options):
         given = given | {"mask": weights * greys if grey else weights}
     result = ask(layers, image, specs, method="map", attention=name, **given, **options)
     return result, ExactLosses.of(result, threshold)
-
-
-def exact_theta(result, point):
-    """A point (D,) in t as a theta in rationals."""
-    domain = result.question.perturbed.domain
-    return [
-        Fraction(float(low)) + Fraction(float(t)) * (Fraction(float(high)) - Fraction(float(low)))
-        for low, high, t in zip(domain.low, domain.high, point, strict=False)
-    ]
-
-
-def is_in_strip(result, region, point):
-    """Whether a point (D,) in t lies where its region claims nothing, between its inner and its outer slab."""
-    labels = result.answer.labels
-    if labels.along is None:
-        return False
-    at = point @ labels.along[region]
-    (first, last), (before, after) = labels.inner[region], labels.outer[region]
-    return bool(before <= at <= after and not first <= at <= last)
-
-
-def disagreements(result, truth):
-    """Pieces whose attention differs from the exact one at points inside, by number; and the decided share."""
-    joint, wrong, decided = result.answer.joint, [], 0.0
-    polytopes = joint.polytopes
-    for piece in range(len(polytopes)):
-        code, volume = int(joint.attention_codes[piece]), float(polytopes.volumes[piece])
-        if code == Kept.UNKNOWN or volume < 1e-9:
-            continue
-        decided += volume - float(joint.attention_strip[piece])
-        centre, corners = polytopes.centres[piece], polytopes[piece]
-        # Close to the corners too: a border that is off shows there.
-        for point in (centre, *(centre + 0.999 * (corner - centre) for corner in corners)):
-            is_claimed = not is_in_strip(result, int(joint.pieces.region[piece]), point)
-            if is_claimed and truth.is_kept_at(exact_theta(result, point)) != (code == Kept.YES):
-                wrong.append(piece)
-                break
-    return wrong, decided
 
 
 CASES = [

@@ -28,10 +28,10 @@ from .inconsistency import (
     CurveTable,
     Inconsistency,
     aimed_chain,
-    measure_again,
     original_maps,
 )
 from .measures.distance import DISTANCE
+from .measuring import measure_again, measure_factored
 from .options import AttentionOptions
 from .spans import Spans
 
@@ -101,6 +101,9 @@ class MapErrors:
     @property
     def _others(self) -> float:
         """Errors beside those of the patterns' maps."""
+        if self.curves.is_factored and self.original_doubt > 0.0:
+            # It bounds maps, and these errors bound gradients.
+            return np.inf
         return self._summing + self.original_doubt
 
     @cached_property
@@ -204,6 +207,14 @@ class SingleCurves:
         if (number, pattern) not in self._kept:
             self._kept[number, pattern] = self._measure(number, pattern)
         return self._kept[number, pattern]
+
+    def on_shapes(self, patterns: list[bytes], spans: Spans) -> tuple[Inconsistency, np.ndarray]:
+        """The curves of patterns (N) times the image, each on its own shape, and bounds (N,) on their errors."""
+        rows = PatternTable.of(np.stack([np.frombuffer(pattern, dtype=np.uint8) for pattern in patterns]))
+        numbers = np.arange(len(patterns))
+        curves = measure_factored(self.compound, rows, numbers, spans, self.options, max_flips=0)
+        errors = self.errors.for_curves(rows, curves)
+        return curves, np.minimum(errors.coarse, errors.of(numbers))
 
     def _measure(self, cell: int, pattern: bytes) -> tuple[Inconsistency, MapErrors]:
         axis, original = self.compound.perturbed.moving_axis, self.errors.original

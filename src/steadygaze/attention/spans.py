@@ -1,10 +1,12 @@
-"""Where regions lie along the moving parameter: the only coordinate that the losses of constant maps depend on."""
+"""Where regions lie, as far as their losses depend on it: along the moving parameter, or their whole shapes."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from ..accuracy import Accuracy
 from ..compound import Compound
+from ..polytopes import Polytopes
 from ..regions.region import RegionSet
 
 
@@ -13,21 +15,26 @@ class Spans:
     """Ranges of τ (R, 2) of regions; all of them are zero if nothing moves.
 
     Slabs of τ become slabs of t by `place`: axis is the moving one, None if nothing moves; starts (R,) are the low ends
-    of the regions' knot cells. Without a compound network, slabs stay in τ.
+    of the regions' knot cells. Without a compound network, slabs stay in τ. shapes: the regions themselves, if losses
+    change in all directions, with the accuracy of the walk that found them.
     """
 
     taus: np.ndarray
     compound: Compound | None = None
     axis: int | None = None
     starts: np.ndarray | None = None
+    shapes: Polytopes | None = None
+    accuracy: Accuracy | None = None
 
     def __len__(self) -> int:
         return len(self.taus)
 
     @classmethod
-    def of_regions(cls, compound: Compound, regions: RegionSet) -> "Spans":
-        """The spans of all regions of a set."""
+    def of_regions(cls, compound: Compound, regions: RegionSet, *, has_shapes: bool = False) -> "Spans":
+        """The spans of all regions of a set, with their shapes on demand."""
         axis = compound.perturbed.moving_axis
+        if has_shapes:
+            return cls(np.zeros((len(regions), 2)), shapes=regions.polytopes, accuracy=regions.accuracy)
         if axis is None:
             return cls(np.zeros((len(regions), 2)))
         return cls.of_ends(compound, regions.cell, np.stack(regions.polytopes.extent(axis), axis=1))
@@ -43,7 +50,8 @@ class Spans:
     def take(self, chosen: np.ndarray) -> "Spans":
         """The spans of the chosen regions (an index array)."""
         starts = None if self.starts is None else self.starts[chosen]
-        return Spans(self.taus[chosen], self.compound, self.axis, starts)
+        shapes = None if self.shapes is None else self.shapes.take(chosen)
+        return Spans(self.taus[chosen], self.compound, self.axis, starts, shapes, self.accuracy)
 
     @property
     def along(self) -> np.ndarray | None:

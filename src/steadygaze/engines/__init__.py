@@ -121,7 +121,7 @@ class RunPlan:
         if self.method == AUTO:
             from .refine.planning import choose_method  # noqa: PLC0415 (not needed with a given method)
 
-            if question.maps_change_in_regions:
+            if not question.has_straight_borders:
                 reason = f"maps of {question.attention.method.name} change within a region"
                 return replace(self, method=REFINE, reason=reason)
             with budget.clock.phase("plan"):

@@ -123,9 +123,10 @@ def refuse_curved(question: "Question", method: str) -> str:
 
 def changing_maps(question: "Question") -> str:
     """Why an engine that labels whole regions refuses a method whose maps change within them."""
+    works = "map or refine" if question.has_straight_borders else "refine"
     return (
-        f"maps of {question.attention.method.name} change within a region, so only bounds prove them; use --method "
-        "refine"
+        f"maps of {question.attention.method.name} change within a region, where this method knows no border of "
+        f"--attention {question.attention.measure.name}; use --method {works}"
     )
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..attention.factored import planes
 from ..attention.inconsistency import Inconsistency
 from ..attention.map_errors import MapErrors
 from ..attention.spans import Spans
@@ -107,6 +108,7 @@ def label_coarsely(
 
 def unknown_attention(spans: Spans, delta: float) -> AttentionLabels:
     """Undecided labels for regions whose attention was not measured."""
+    # Without curves, nothing tells directions: regions are undecided as a whole.
     count, ends = len(spans), spans.place(spans.taus)
     nothing, unknown = np.tile([1.0, 0.0], (count, 1)), np.tile([0.0, np.inf], (count, 1))
     return AttentionLabels(delta, nothing, ends, ends, unknown, spans.along)
@@ -125,6 +127,8 @@ def _is_open(labels: AttentionLabels, finest: float) -> np.ndarray:
 
 
 def _label(curves: Inconsistency, spans: Spans, delta: float, slack: np.ndarray) -> AttentionLabels:
+    if curves.is_factored:
+        return AttentionLabels(delta, *planes(curves, spans, delta, slack))
     found = curves.measure.slabs(curves, spans.taus, delta, slack)
     inner, outer, ends = (spans.place(slab) for slab in (found.inner, found.outer, spans.taus))
     return AttentionLabels(delta, inner, outer, ends, found.reach, spans.along)

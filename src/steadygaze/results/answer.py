@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ..attention.factored import values
 from ..attention.inconsistency import Inconsistency
 from ..attention.map_errors import MapErrors, SingleCurves
 from ..attention.measures.distance import DISTANCE
@@ -16,6 +17,7 @@ from ..compound import Compound
 from ..labels import ATTENTIONS, CLASSIFICATIONS, Kept, Label, Property, Verdict
 from ..properties.attention import AttentionLabels, Doubtful, label_attention, reaches, unknown_attention
 from ..properties.classification import MOST_WORK, Pieces, hull_work
+from ..properties.factored_kinks import factored_kink_loss
 from ..properties.hull_proof import HullProof
 from ..properties.joint import JointPieces, Shares, add_cells, join, missing_cells, piece_cells, shares
 from ..properties.kept_box import Suspects, attention_suspects, label_suspects
@@ -38,6 +40,8 @@ def inconsistency_at(
     cells (R,) are the knot cells of all regions.
     """
     curve = curves.curve[region]
+    if curves.is_factored:
+        return values(curves, curve, points)
     axis = compound.perturbed.moving_axis
     tau = np.zeros(len(points))
     if axis is not None:
@@ -92,7 +96,8 @@ class Answers:
     @cached_property
     def spans(self) -> Spans:
         """Where the regions lie, as far as their losses depend on it."""
-        return Spans.of_regions(self.compound, self.regions)
+        is_factored = self.curves is not None and self.curves.is_factored
+        return Spans.of_regions(self.compound, self.regions, has_shapes=is_factored)
 
     def at(self, delta: float) -> "Answer":
         """The answer for an absolute δ."""
@@ -192,8 +197,8 @@ class Answers:
         if self.errors is None or len(self.regions) * hull_work(self.compound) > MOST_WORK:
             return np.inf
         curves = SingleCurves(self.compound, self.errors.options, self.errors.original_doubt)
-        bounder = self.proof.bounder
-        return kink_inconsistency(self.compound, self.regions, self.forward_errors, curves, bounder, self.budget)
+        find = kink_inconsistency if self.errors.options.method.factor_baseline is None else factored_kink_loss
+        return find(self.compound, self.regions, self.forward_errors, curves, self.proof.bounder, self.budget)
 
     @cached_property
     def proof(self) -> HullProof:

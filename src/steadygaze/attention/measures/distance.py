@@ -97,6 +97,15 @@ class Inconsistent(Measure):
     def sums(self, maps: np.ndarray, at: Expectation) -> np.ndarray:
         raise NotImplementedError("the curves of distances have a form of their own")
 
+    def takes_factor(self, norm: Distance) -> bool:
+        return norm is Distance.L1
+
+    def absolute_terms(self, maps: np.ndarray, at: Expectation) -> np.ndarray:
+        return np.abs(maps - at.maps).sum(axis=1).reshape(len(maps), -1)
+
+    def term_weights(self, at: Expectation) -> np.ndarray:
+        return np.ones((1, at.maps[0].size))
+
     def count(self, shape: tuple[int, ...], *, moves: bool) -> int:
         return 0
 

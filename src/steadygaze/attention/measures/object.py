@@ -132,6 +132,21 @@ class OnObject(Measure):
         columns.insert(1, np.zeros(mass.shape[1]) if at.weight_slope is None else -at.weight_slope.ravel())
         return mass @ np.stack(columns, axis=1)
 
+    def takes_factor(self, norm: Distance) -> bool:
+        return True
+
+    def absolute_terms(self, maps: np.ndarray, at: Expectation) -> np.ndarray:
+        return np.abs(maps).sum(axis=1).reshape(len(maps), -1)
+
+    def term_weights(self, at: Expectation) -> np.ndarray:
+        assert at.weights is not None
+        outside = np.tile(1.0 - at.weights.ravel(), at.maps.shape[1])
+        return np.stack([outside, np.ones(len(outside))])
+
+    def largest_loss(self, bound: np.ndarray) -> np.ndarray:
+        # Where there may be no mass, there may be no attention.
+        return np.where(np.isinf(bound), NO_ATTENTION, np.minimum(bound, 1.0))
+
     def count(self, shape: tuple[int, ...], *, moves: bool) -> int:
         return 3
 

@@ -101,7 +101,7 @@ class ChunkFiles:
                 )
             self._checked.add(number)
         question = self.question
-        shapes = array_shapes(question.compound.coordinates, is_part=True, measure=question.attention.measure)
+        shapes = array_shapes(question.compound.coordinates, is_part=True, has_sums=question.attention.has_sums)
         stored = read_arrays(file.path, [name for name in [*shapes, *EXTRA] if name not in REPLACED], content)
         try:
             arrays = decode(stored)

@@ -5,8 +5,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from ...attention.inconsistency import measure
 from ...attention.map_errors import MapErrors
+from ...attention.measuring import measure
 from ...budget import Budget
 from ...properties.settling import label_pieces
 from ...question import Question
@@ -42,7 +42,7 @@ class MapEngine(Engine):
     def why_not(self, question: Question) -> str | None:
         if question.perturbed.is_curved:
             return refuse_curved(question, self.method)
-        if question.maps_change_in_regions:
+        if not question.has_straight_borders:
             return changing_maps(question)
         count = question.perturbed.domain.dimension
         if count <= MAX_MAP_PARAMETERS:

@@ -192,7 +192,7 @@ class Costs(NamedTuple):
             region += MAP_WORK + (LOCAL_MAP_SHARE if _is_local(bounder) else MAP_SHARE) * work
             if bounder.explained is not None:
                 box += 3.0 * (rows + 1.0) * bounder.explained.work
-            if bounder.attention.method.changes_in_regions:
+            if not bounder.attention.has_straight_borders(moves=bounder.perturbed.moving_axis is not None):
                 region = float("inf")  # its maps change within a region
         perturbed = bounder.perturbed
         is_possible = (

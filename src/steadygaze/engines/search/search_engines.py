@@ -37,7 +37,7 @@ class SearchEngine(Engine):
         """Searches visit regions, take a few parameters, and those along a line start at zero."""
         if question.perturbed.is_curved:
             return refuse_curved(question, self.method)
-        if question.maps_change_in_regions:
+        if question.attention.method.changes_in_regions:
             return changing_maps(question)
         domain = question.perturbed.domain
         if domain.dimension > MAX_SEARCH_PARAMETERS:
