@@ -207,8 +207,8 @@ def faulty(method, specs=PLANE, **options):
 true_forms = FactoredSums._forms
 
 
-def without_factor(self, regions):
-    found = true_forms(self, regions)
+def without_factor(self, regions, share):
+    found = true_forms(self, regions, share)
     return found._replace(slope=0.0 * found.slope, constant=0.0 * found.slope + 1.0)
 
 

@@ -59,41 +59,38 @@ class FactoredSums:
 
     def add(self, places: np.ndarray, maps: np.ndarray, at: Expectation) -> None:
         """Write the forms of the regions with patterns at places (B,); maps (B, K', C, H, W) are filtered gradients."""
-        terms, weights = self.measure.absolute_terms(maps, at), self.measure.term_weights(at)
+        # By pixels: then sums over the pixels of a line add whole rows.
+        terms = np.ascontiguousarray(self.measure.absolute_terms(maps, at).T)
+        moving, still, weights = terms[self.moving], terms[self.still], self.measure.term_weights(at)
         share = gamma(maps[0].size + len(self.off) + ROUNDINGS)
         found = [self.by_place[self.place_starts[place] : self.place_starts[place + 1]] for place in places]
         owner = np.repeat(np.arange(len(places)), [len(part) for part in found])
         regions = np.concatenate([np.zeros(0, dtype=np.int64), *found])
-        forms = self._forms(regions)
+        forms = self._forms(regions, share)
+        still_error = self.factor_error + share * self.factor
         for number, weight in enumerate(weights):
-            self.numbers[regions, number] = self._sums(terms * weight, weight, owner, forms, share)
+            numbers, own = np.zeros((len(owner), len(self.lines) + 2)), weight[self.still, None] * still
+            numbers[:, -3], numbers[:, -2] = (self.factor @ own)[owner], (still_error @ own)[owner]
+            numbers[:, -1] = (weight[self.still] * (self.factor + self.factor_error)).max(initial=0.0)
+            if len(self.off):
+                own = weight[self.moving]
+                by_line = np.add.reduceat(own[:, None] * moving, self.first, axis=0).T[owner]
+                numbers[:, :-2] += (by_line * forms.slope) @ self.lines.T
+                numbers[:, -3] += np.einsum("nl,nl->n", by_line, forms.constant)
+                numbers[:, -2] += np.einsum("nl,nl->n", by_line, forms.error)
+                heaviest = np.maximum.reduceat(own, self.first)
+                numbers[:, -1] = np.maximum(numbers[:, -1], (forms.largest * heaviest).max(axis=1))
+            self.numbers[regions, number] = numbers
         self.numbers[regions[forms.is_nothing]] = 0.0
         if len(weights) == 1:
             # Divided by one.
             self.numbers[regions, 1, -3] = 1.0
 
-    def _sums(
-        self, terms: np.ndarray, weight: np.ndarray, owner: np.ndarray, forms: "PixelForms", share: float
-    ) -> np.ndarray:
-        """The numbers (N, D+3) of regions: sums of weighted absolute gradients (B, pixels) times forms of pixels."""
-        numbers = np.zeros((len(owner), len(self.lines) + 2))
-        still = terms[:, self.still]
-        numbers[:, -3] = (still @ self.factor)[owner]
-        numbers[:, -2] = (still @ (self.factor_error + share * self.factor))[owner]
-        numbers[:, -1] = (weight[self.still] * (self.factor + self.factor_error)).max(initial=0.0)
-        if not len(self.off):
-            return numbers
-        by_line = np.add.reduceat(terms[:, self.moving], self.first, axis=1)[owner]
-        heaviest = np.maximum.reduceat(weight[self.moving], self.first)
-        numbers[:, :-2] += (by_line * forms.slope) @ self.lines.T
-        numbers[:, -3] += (by_line * forms.constant).sum(axis=1)
-        sizes = np.abs(forms.slope) * np.abs(self.lines).sum(axis=0) + np.abs(forms.constant)
-        numbers[:, -2] += (by_line * (forms.error + share * sizes)).sum(axis=1)
-        numbers[:, -1] = np.maximum(numbers[:, -1], (forms.largest * heaviest).max(axis=1))
-        return numbers
+    def _forms(self, regions: np.ndarray, share: float) -> "PixelForms":
+        """|clipped line − baseline| on regions (N,): affine functions, with bounds of their errors.
 
-    def _forms(self, regions: np.ndarray) -> "PixelForms":
-        """|clipped line − baseline| on regions (N,): affine functions, with bounds of their errors."""
+        share: the relative error of sums of them, which counts as an error of each.
+        """
         polytopes = self.shapes.take(regions)
         values = polytopes.points @ self.lines[:-1] + self.lines[-1]
         low, high = (
@@ -116,6 +113,7 @@ class FactoredSums:
         error += 2.0 * np.maximum(np.where(sign > 0.0, -least, most), 0.0)
         slope = np.where(is_clipped, 0.0, sign)
         constant = sign * (np.where(is_clipped, end, 0.0) - self.baseline)
+        error += share * (np.abs(slope) * np.abs(self.lines).sum(axis=0) + np.abs(constant))
         return PixelForms(slope, constant, error, np.maximum(np.abs(least), np.abs(most)), is_nothing)
 
 

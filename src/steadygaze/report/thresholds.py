@@ -211,8 +211,9 @@ def make_delta_curve(result: Result, known: Thresholds) -> DeltaCurve | None:
     answers = result.tiling.answers
     kinks = 0.0 if answers is None or answers.curves is None else answers.slivers
     curve = DeltaCurve(steps, np.maximum(least - kinks, 0.0), np.minimum(most + kinks, 1.0))
-    # If the expected map moves, the enclosures of whole regions are wide.
-    return curve if result.question.perturbed.moving_axis is None else _sharpened(curve, known)
+    # If losses change within regions, the enclosures of whole regions are wide.
+    is_constant = result.question.perturbed.moving_axis is None and (answers is None or not answers.changes_in_regions)
+    return curve if is_constant else _sharpened(curve, known)
 
 
 def _enclosures(result: Result) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -96,8 +96,12 @@ class Answers:
     @cached_property
     def spans(self) -> Spans:
         """Where the regions lie, as far as their losses depend on it."""
-        is_factored = self.curves is not None and self.curves.is_factored
-        return Spans.of_regions(self.compound, self.regions, has_shapes=is_factored)
+        return Spans.of_regions(self.compound, self.regions, has_shapes=self.changes_in_regions)
+
+    @property
+    def changes_in_regions(self) -> bool:
+        """Whether losses change within regions in all directions, not only along the moving parameter."""
+        return self.curves is not None and self.curves.is_factored
 
     def at(self, delta: float) -> "Answer":
         """The answer for an absolute δ."""

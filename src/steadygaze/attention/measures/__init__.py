@@ -214,6 +214,19 @@ class Measure(Wording):
         return float(0.5 * np.maximum(wide - narrow, 0.0).max())
 
 
+def absolute_sums(maps: np.ndarray) -> np.ndarray:
+    """Absolute values of maps (P, K', C, H, W), summed over the classes: (P, pixels), channel by channel.
+
+    >>> absolute_sums(np.array([[[[[-1.0]]], [[[2.0]]]]]))
+    array([[3.]])
+    """
+    # Class by class: numpy takes several times as long to add up an axis of few entries.
+    total = np.abs(maps[:, 0])
+    for number in range(1, maps.shape[1]):
+        total += np.abs(maps[:, number])
+    return total.reshape(len(maps), -1)
+
+
 @cache
 def find_measures() -> dict[str, Measure]:
     """Every measure of this folder by its name, in alphabetical order.

@@ -10,7 +10,7 @@ from ...tolerances import LEAST_ROOT, down, gamma, up
 from ...words import ALL_DIGITS, comparison, rounded
 from .. import curve_kernels
 from ..distances import Distance
-from . import Ends, Expectation, Measure, Slabs
+from . import Ends, Expectation, Measure, Slabs, absolute_sums
 from .enclosing_kernels import map_distances
 from .wording import Clauses, Stated
 
@@ -101,7 +101,7 @@ class Inconsistent(Measure):
         return norm is Distance.L1
 
     def absolute_terms(self, maps: np.ndarray, at: Expectation) -> np.ndarray:
-        return np.abs(maps - at.maps).sum(axis=1).reshape(len(maps), -1)
+        return absolute_sums(maps - at.maps)
 
     def term_weights(self, at: Expectation) -> np.ndarray:
         return np.ones((1, at.maps[0].size))

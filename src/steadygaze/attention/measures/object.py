@@ -10,7 +10,7 @@ from ...threshold import Threshold
 from ...tolerances import LEAST, down, gamma, up
 from ...words import ALL_DIGITS, rounded, rounded_down, rounded_up
 from ..distances import Distance
-from . import NO_ATTENTION, WEIGHT_ERROR, Ends, Expectation, Measure, Slabs
+from . import NO_ATTENTION, WEIGHT_ERROR, Ends, Expectation, Measure, Slabs, absolute_sums
 from .enclosing_kernels import mass_ends
 from .lines import slabs_between
 from .wording import TOO_LARGE, Clauses, Stated
@@ -136,7 +136,7 @@ class OnObject(Measure):
         return True
 
     def absolute_terms(self, maps: np.ndarray, at: Expectation) -> np.ndarray:
-        return np.abs(maps).sum(axis=1).reshape(len(maps), -1)
+        return absolute_sums(maps)
 
     def term_weights(self, at: Expectation) -> np.ndarray:
         assert at.weights is not None
