@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from numba import float64
 
 from steadygaze.compiling import compiled, compiled_apart, compiled_fused, stored_code
-from steadygaze.compiling.stored_code import SOURCES, discard_stale, sources_digest
+from steadygaze.compiling.kernel import _type_text
 from steadygaze.errors import InternalError
 
 PACKAGE = Path(__file__).parents[1] / "src" / "steadygaze"
@@ -49,7 +50,7 @@ def test_loops_over_arrays_apart_do_not_test_for_overlaps(decorator, tests_overl
     kernel, sums = decorator(add_scaled), np.ones(9)
     kernel(np.arange(9.0), 2.0, sums)
     assert sums.tolist() == [1.0 + 2.0 * i for i in range(9)]
-    kernel.dispatcher(np.arange(9.0), 2.0, sums)
+    kernel.dispatcher.compile((float64[::1], float64, float64[::1]))
     (code,) = kernel.dispatcher.inspect_llvm().values()
     assert "fmul" in code and ("vector.memcheck" in code) == tests_overlap
 
@@ -108,46 +109,61 @@ def test_a_process_loads_stored_code_without_numba(tmp_path):
     assert told == [["0.5", "True"], ["0.5", "False"]]
 
 
-def test_every_file_with_compiled_loops_that_others_use_is_watched():
-    watched = {path for pattern in SOURCES for path in PACKAGE.glob(pattern)}
-    loops = {path for path in PACKAGE.rglob("*.py") if "compiling import" in path.read_text(encoding="utf-8")}
-    assert loops <= watched
-    assert PACKAGE / "tolerances.py" in watched
+def kernel_of(source: str, **names: object):
+    """The function `found` of a source text as a kernel, with further names for its globals."""
+    names["__name__"] = __name__
+    exec(source, names)
+    return compiled(names["found"])
 
 
-def test_the_digest_follows_the_content_of_sources_alone(tmp_path):
-    package, memory = tmp_path / "package", tmp_path / "memory"
-    package.mkdir()
-    memory.mkdir()
-    source = package / "tolerances.py"
-    source.write_text("x = 1\n", encoding="utf-8")
-    first = sources_digest(package, memory)
-    os.utime(source, (1, 1))
-    (package / "other.py").write_text("x = 3\n", encoding="utf-8")
-    assert sources_digest(package, memory) == first
-    source.write_text("x = 2\n", encoding="utf-8")
-    assert sources_digest(package, memory) != first
+def test_the_digest_follows_code_constants_and_called_functions():
+    source = "def found(x):\n    return inner(x) + LIMIT"
+    inner = kernel_of("def found(x):\n    return 2 * x")
+    digests = [
+        kernel_of(source, inner=inner, LIMIT=1.0).digest,
+        kernel_of(source.replace("+", "-"), inner=inner, LIMIT=1.0).digest,
+        kernel_of(source, inner=inner, LIMIT=2.0).digest,
+        kernel_of(source, inner=kernel_of("def found(x):\n    return 3 * x"), LIMIT=1.0).digest,
+        compiled_fused(kernel_of(source, inner=inner, LIMIT=1.0).py_func).digest,
+        compiled_apart(kernel_of(source, inner=inner, LIMIT=1.0).py_func).digest,
+        kernel_of(source.replace("LIMIT", "module.LIMIT"), inner=inner, module=stored_code).digest,
+    ]
+    assert len(set(digests)) == len(digests)
 
 
-def test_an_unchanged_source_is_not_read_again(tmp_path, monkeypatch):
-    (tmp_path / "tolerances.py").write_text("x = 1\n", encoding="utf-8")
-    first = sources_digest(tmp_path, tmp_path)
-    monkeypatch.setattr(Path, "read_bytes", lambda path: pytest.fail(f"{path} was read"))
-    assert sources_digest(tmp_path, tmp_path) == first
+def test_the_digest_follows_functions_that_are_called_by_way_of_modules(monkeypatch):
+    monkeypatch.setattr(stored_code, "inner", kernel_of("def found(x):\n    return 2 * x"), raising=False)
+    before = kernel_of("def found(x):\n    return module.inner(x)", module=stored_code).digest
+    monkeypatch.setattr(stored_code, "inner", kernel_of("def found(x):\n    return 3 * x"))
+    assert kernel_of("def found(x):\n    return module.inner(x)", module=stored_code).digest != before
 
 
-def test_code_of_other_sources_is_removed(tmp_path):
-    for name in ("old-machine", "new-machine", "new-other"):
-        (tmp_path / name).mkdir()
-    discard_stale(tmp_path, "new")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["new-machine", "new-other"]
+def test_the_digest_ignores_docstrings_and_places():
+    plain = kernel_of("def found(x):\n    return found(x - 1) if x > 0 else 0")
+    moved = kernel_of('\n\ndef found(x):\n    """Count down."""\n    return found(x - 1) if x > 0 else 0')
+    assert plain.digest == moved.digest
+
+
+def test_content_that_no_digest_tells_is_refused():
+    with pytest.raises(InternalError, match="unknown content"):
+        _ = kernel_of("def found(x):\n    return x + TABLE[0]", TABLE=[1]).digest
+
+
+def test_tuples_with_other_fields_have_code_of_their_own():
+    class Swapped(NamedTuple):
+        factor: np.ndarray
+        values: float
+
+    Swapped.__qualname__ = Pair.__qualname__
+    assert _type_text(Swapped(np.ones(1), 1.0)) != _type_text(Pair(np.ones(1), 1.0))
 
 
 def test_damaged_code_is_compiled_again(tmp_path, monkeypatch):
     monkeypatch.setattr(stored_code, "code_folder", lambda: tmp_path)
-    stored_code.keep_code("kernel", "i,f", b"code")
-    assert stored_code.find_code("kernel", "i,f") == b"code"
-    assert stored_code.find_code("kernel", "f,f") is None
+    stored_code.keep_code("kernel", "i,f", "digest", b"code")
+    assert stored_code.find_code("kernel", "i,f", "digest") == b"code"
+    assert stored_code.find_code("kernel", "f,f", "digest") is None
+    assert stored_code.find_code("kernel", "i,f", "other") is None
     (file,) = tmp_path.iterdir()
     file.write_bytes(file.read_bytes()[:-2])
-    assert stored_code.find_code("kernel", "i,f") is None
+    assert stored_code.find_code("kernel", "i,f", "digest") is None

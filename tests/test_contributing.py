@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from steadygaze.compiling.stored_code import code_folder, sources_digest
-from support.readers.architecture import part_ranks
+from steadygaze.compiling.stored_code import code_folder
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -116,11 +115,7 @@ def test_there_are_examples():
 
 
 def copied_package(folder: Path, *, has_filter: bool) -> Path:
-    """A folder with a copy of the package and the examples, and the machine code that is known to fit the copy.
-
-    A new filter changes compiled code. Parts above `attention` never import it (see test_architecture.py), so code of
-    their functions fits; without the filter, all code does.
-    """
+    """A folder with a copy of the package and the examples, and the machine code on disk: a filter changes some."""
     copy = folder / "steadygaze"
     shutil.copytree(ROOT / "src" / "steadygaze", copy, ignore=shutil.ignore_patterns("__pycache__"))
     for name, code in EXAMPLES:
@@ -131,16 +126,7 @@ def copied_package(folder: Path, *, has_filter: bool) -> Path:
         text = (copy / name).read_text(encoding="utf-8")
         assert old in text
         (copy / name).write_text(text.replace(old, new, 1), encoding="utf-8")
-    own, places = code_folder(), copy / "__pycache__" / "compiled"
-    places.mkdir(parents=True)
-    sources, machine = sources_digest(copy, places)[:16], own.name.partition("-")[2]
-    assert (own.name == f"{sources}-{machine}") is not has_filter
-    fitting = places / f"{sources}-{machine}"
-    fitting.mkdir()
-    ranks = part_ranks()
-    for file in own.glob("*.code"):
-        if not has_filter or ranks.get(file.name.partition(".")[0], len(ranks)) < ranks["attention"]:
-            shutil.copy2(file, fitting)
+    shutil.copytree(code_folder(), copy / "__pycache__" / "compiled" / code_folder().name)
     return folder
 
 

@@ -15,28 +15,32 @@ from msgspec import to_builtins
 
 from . import zoo
 from .attention.asking import AttentionFacts, asked_attention, attention_differences, restored_attention
+from .attention.distances import Distance
 from .attention.filters import Filter
 from .attention.inconsistency import original_maps
 from .attention.masks import MaskLike
+from .attention.measures import Measure
 from .attention.measures.distance import DISTANCE
 from .attention.measures.wording import Stated
 from .attention.methods import GRADIENT, Method, attended
 from .attention.options import AttentionOptions
+from .class_names import class_numbers, names_for
 from .compound import Compound
 from .errors import ImageError, ModelError, OptionError
 from .image_fit import UNFITTED, ImageFit
 from .images import fit_image
 from .inputs import ImageLike, ModelLike, PerturbationsLike, given_image, given_model, given_perturbations
 from .labels import Property
-from .network.doubts import count_kinks
 from .network.graph import Graph, lazy_chain
 from .network.layout import ReadOptions
 from .network.model import Agreement, Model, check_agreement
 from .network.replay import coarse_notes
 from .perturbation import Perturbed, compose, parse_specs, without_names
 from .question_facts import DomainFacts, ImageFacts, ModelFacts, QuestionFacts
+from .question_options import QuestionOption, class_words, flag_option, threshold_option
 from .threshold import Threshold
 from .unperturbed import Unperturbed
+from .words import is_factor, shown_at_zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +78,13 @@ class Question:
         """The question as plain data."""
         domain = self.perturbed.domain
         return QuestionFacts(
-            DomainFacts(list(domain.names), domain.low.tolist(), domain.high.tolist(), list(self.specs)),
+            DomainFacts(
+                list(domain.names),
+                domain.low.tolist(),
+                domain.high.tolist(),
+                list(self.specs),
+                [shown_at_zero(name) for name in domain.names] if any(map(is_factor, domain.names)) else [],
+            ),
             ModelFacts(self.model_name, self.model.sha256, self.model.classes),
             ImageFacts(self.image_name, list(self.perturbed.x0.shape)),
             AttentionFacts.of(self.attention, self.threshold),
@@ -195,9 +205,15 @@ class Question:
         return attended(self.attention.method, self.model.graph)
 
     @cached_property
-    def has_straight_borders(self) -> bool:
-        """Whether engines that label whole regions know the attention of a region from a few numbers."""
-        return self.attention.has_straight_borders(moves=self.perturbed.moving_axis is not None)
+    def maps_change_in_regions(self) -> bool:
+        """Whether maps, or expected maps, change within regions by more than one parameter."""
+        return self.attention.method.changes_in_regions or self.perturbed.has_enclosed_maps
+
+    @cached_property
+    def measures_regions(self) -> bool:
+        """Whether maps measure the attention of regions, by a few numbers; if not, they answer `--property cr`."""
+        moves = self.perturbed.moving_axis is not None
+        return not self.perturbed.has_enclosed_maps and self.attention.has_straight_borders(moves=moves)
 
     @cached_property
     def unperturbed(self) -> Unperturbed:
@@ -297,33 +313,8 @@ class Question:
         notes = [*self.model.notes, *self.image_notes]
         # An estimate, not a replay: the notes must not depend on the version of onnxruntime.
         notes += coarse_notes(self.model.graph, self.perturbed.x0, self._farthest, self.model.replay.float_type)
-        close, tied = count_kinks(self.graph, self.perturbed.x0.ravel())
-        if self.label != self.unperturbed.float_label:
-            rounded = self.names[self.unperturbed.float_label]
-            notes.append(
-                f"the network in real numbers predicts {self.names[self.label]} for the unperturbed image, as exact "
-                f"arithmetic shows; float64 arithmetic gives {rounded}, because rounding decides"
-            )
-        if close:
-            one, many = ("neuron", "is on its kink"), ("neurons", "are on their kink")
-            noun, verb = one if close == 1 else many
-            notes.append(
-                f"{close} {noun} of the classifier {verb} at the unperturbed image; a neuron on its kink counts as "
-                "inactive, and the expected maps depend on that choice"
-            )
-        if tied:
-            noun, verb = ("window", "has") if tied == 1 else ("windows", "have")
-            notes.append(
-                f"{tied} {noun} of the classifier {verb} several largest entries at the unperturbed image; the first "
-                "of them counts as the winner, and the expected maps depend on that choice"
-            )
-        if self.property is not Property.CR and self.original_doubt > 0.0:
-            notes.append(
-                "the signs of some neurons at the unperturbed image are not certain in float64, and exact arithmetic "
-                "did not settle them: the expected maps, and a δ relative to them, may be off; answers about attention "
-                "allow for that"
-            )
-        return tuple(notes)
+        asks_maps = self.property.asks_attention and self.attention.measure.uses_expected
+        return (*notes, *self.unperturbed.notes(self.names, self.label, asks_maps=asks_maps))
 
     @cached_property
     def original_doubt(self) -> float:
@@ -371,7 +362,7 @@ def make_question(
     pixels, resized = fitting.finish(pixels, model.input_shape)
     pixels = fit_image(pixels, model.input_shape, image_name)
     perturbed = compose(parsed, pixels)
-    chosen_classes = _classes(asked.classes, model)
+    chosen_classes = class_numbers(asked.classes, model.classes)
     method = explained.fit(model.graph)
     options = AttentionOptions(
         steps, asked.distance, chosen_classes, method, asked.measure, asked.mask_of(pixels)
@@ -382,7 +373,7 @@ def make_question(
         attention=options,
         property=wanted,
         threshold=asked.threshold,
-        names=_class_names(names, model.classes),
+        names=names_for(names, model.classes),
         image_name=image_name,
         model_name=model.name,
         image_notes=(*notes, *recoloured, *resized),
@@ -393,6 +384,44 @@ def make_question(
     if wanted.asks_attention and asked.measure != DISTANCE:
         _require_attention(question)
     return question
+
+
+OPTIONS = {
+    "property": QuestionOption(
+        lambda text: Property.parse(text).value, "`cr`, `ar` or `both`", "both", is_in_key=True
+    ),
+    "attention": QuestionOption(
+        lambda text: Measure.parse(text).name,
+        "the property of attention: `distance`, `object`, `pointing`, `alike` or `topk`", "distance",
+    ),
+    "delta": threshold_option("distance", "the threshold of `distance` as given, absolute or in percent", "3"),
+    "tau": threshold_option("object", "the threshold of `object` as given"),
+    "gamma": threshold_option("alike", "the threshold of `alike`"),
+    "top": threshold_option("topk", "the threshold of `topk`: pixels and share"),
+    "mask": QuestionOption(
+        str, "the mask of `object` and `pointing`: a rule such as `auto:bright=0.2,grow=1`, or a file", ""
+    ),
+    "explain": QuestionOption(
+        lambda text: Method.parse(text).text,
+        "the explanation method, such as `gradient` or `smoothgrad:n=8`", "gradient",
+    ),
+    "filter": QuestionOption(
+        lambda text: Filter.parse(text).name, "`identity`, `abs`, `mean`, or steps joined by `+`", "identity"
+    ),
+    "dist": QuestionOption(lambda text: Distance.parse(text).name.lower(), "of `distance`: `l1` or `l2`", "l2"),
+    "classes": QuestionOption(
+        class_words, "the classes whose maps are compared: `all`, `predicted`, or their numbers", ""
+    ),
+    "fit": QuestionOption(
+        lambda text: ImageFit.of(text).text, "how images of another size are fitted: `resize`, `crop` or `pad`", ""
+    ),
+    "grey": flag_option("`yes`: colours become grey"),
+    "rgb": flag_option("`yes`: grey images get three equal channels"),
+}  # fmt: skip
+"""The options of a question, which campaigns read, store and list beside model, image and perturbations.
+
+An empty text stands for an option that is not given.
+"""
 
 
 def _require_attention(question: Question) -> None:
@@ -414,27 +443,3 @@ def _without_names(domain: Mapping[str, Any]) -> dict[str, Any]:
     return {"specs": [without_names(str(spec)) for spec in domain["specs"]]} | {
         key: domain[key] for key in ("low", "high")
     }
-
-
-def _class_names(names: Sequence[str] | None, count: int) -> tuple[str, ...]:
-    if names is None:
-        return tuple(str(number) for number in range(count))
-    if len(names) != count:
-        raise OptionError(f"{len(names)} class names for {count} classes; give one name for each class")
-    return tuple(names)
-
-
-def _classes(classes: str | Sequence[int], model: Model) -> tuple[int, ...] | None:
-    """The classes that inconsistency sums over; None for all, and as long as the predicted one is not known."""
-    if classes in ("all", "predicted"):
-        return None
-    try:
-        numbers = [int(word) for word in (classes.split(",") if isinstance(classes, str) else classes)]
-    except ValueError:
-        numbers = []
-    if not numbers or len(set(numbers)) < len(numbers) or not all(0 <= n < model.classes for n in numbers):
-        raise OptionError(
-            f"no such classes: {classes!r}; expected all, predicted, or different numbers from 0 to "
-            f"{model.classes - 1} such as 3,8"
-        )
-    return tuple(sorted(numbers))

@@ -1,17 +1,15 @@
-"""The options of a question as texts, for campaigns: how each is read, its meaning, and which of them go together."""
+"""Options of a question as texts, for campaigns: the kinds of options, and which of them go together.
+
+`question.OPTIONS` lists the options.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .attention.distances import Distance
-from .attention.filters import Filter
 from .attention.masks import EXAMPLE
 from .attention.measures import Measure
-from .attention.methods import Method
 from .errors import OptionError
-from .image_fit import ImageFit
-from .labels import Property
 
 YES = "yes"
 """The text of a flag that is set."""
@@ -31,7 +29,8 @@ class QuestionOption:
     """Whether the key of a problem always holds the value, even if it equals the paper's."""
 
 
-def _threshold(attention: str, meaning: str, paper: str = "") -> QuestionOption:
+def threshold_option(attention: str, meaning: str, paper: str = "") -> QuestionOption:
+    """The threshold of a property of attention."""
     measure = Measure.parse(attention)
     expected = f"a threshold such as {measure.default}, or a list of them"
     if attention == "distance":
@@ -47,14 +46,17 @@ def _threshold(attention: str, meaning: str, paper: str = "") -> QuestionOption:
     return QuestionOption(parse, meaning, paper, expected, is_number=True, is_in_key=attention == "distance")
 
 
-def _flag(meaning: str) -> QuestionOption:
+def flag_option(meaning: str) -> QuestionOption:
+    """An option that is set or not."""
+
     def parse(value: Any) -> str:
         return YES if value in (True, YES) else ""
 
     return QuestionOption(parse, meaning, "", "true or false", is_flag=True)
 
 
-def _class_words(text: Any) -> str:
+def class_words(text: Any) -> str:
+    """The canonical text of classes; OptionError if it names none."""
     if text == "":
         return ""
     words = [word.strip() for word in str(text).split(",")]
@@ -64,49 +66,13 @@ def _class_words(text: Any) -> str:
     return ",".join(words)
 
 
-OPTIONS = {
-    "property": QuestionOption(
-        lambda text: Property.parse(text).value, "`cr`, `ar` or `both`", "both", is_in_key=True
-    ),
-    "attention": QuestionOption(
-        lambda text: Measure.parse(text).name,
-        "the property of attention: `distance`, `object`, `pointing`, `alike` or `topk`", "distance",
-    ),
-    "delta": _threshold("distance", "the threshold of `distance` as given, absolute or in percent", "3"),
-    "tau": _threshold("object", "the threshold of `object` as given"),
-    "gamma": _threshold("alike", "the threshold of `alike`"),
-    "top": _threshold("topk", "the threshold of `topk`: pixels and share"),
-    "mask": QuestionOption(
-        str, "the mask of `object` and `pointing`: a rule such as `auto:bright=0.2,grow=1`, or a file", ""
-    ),
-    "explain": QuestionOption(
-        lambda text: Method.parse(text).text,
-        "the explanation method, such as `gradient` or `smoothgrad:n=8`", "gradient",
-    ),
-    "filter": QuestionOption(
-        lambda text: Filter.parse(text).name, "`identity`, `abs`, `mean`, or steps joined by `+`", "identity"
-    ),
-    "dist": QuestionOption(lambda text: Distance.parse(text).name.lower(), "of `distance`: `l1` or `l2`", "l2"),
-    "classes": QuestionOption(
-        _class_words, "the classes whose maps are compared: `all`, `predicted`, or their numbers", ""
-    ),
-    "fit": QuestionOption(
-        lambda text: ImageFit.of(text).text, "how images of another size are fitted: `resize`, `crop` or `pad`", ""
-    ),
-    "grey": _flag("`yes`: colours become grey"),
-    "rgb": _flag("`yes`: grey images get three equal channels"),
-}  # fmt: skip
-"""The options of a question, which campaigns read, store and list beside model, image and perturbations.
-
-An empty text stands for an option that is not given.
-"""
 THRESHOLDS = ("delta", "tau", "gamma", "top")
 
 
 def fitted_options(options: Mapping[str, str]) -> dict[str, str]:
     """The options that belong to the property of attention, with its defaults; the others are empty.
 
-    >>> given = {name: option.paper for name, option in OPTIONS.items()}
+    >>> given = {"delta": "3", "tau": "", "gamma": "", "top": "", "mask": "", "dist": "l2", "classes": ""}
     >>> found = fitted_options(given | {"attention": "alike"})
     >>> found["delta"], found["gamma"], found["dist"], found["classes"]
     ('', '0.9', '', 'all')

@@ -4,6 +4,7 @@ Bounds in float64 answer first; where they cannot, values that are equal by cons
 """
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from .attention.options import AttentionOptions
 from .bounds.bounder import Bounder
 from .compound import Compound
 from .errors import ModelError
+from .network.doubts import count_kinks
 from .properties.pattern_points import PatternPoints, has_windows
 
 if TYPE_CHECKING:
@@ -79,6 +81,33 @@ class Unperturbed:
         if self.attention.method.factor_baseline is not None:
             size *= self.attention.filter.lipschitz(self.attention.distance.value)
         return size * (1.0 + 1e-9) if math.isfinite(size) else math.inf
+
+    def notes(self, names: Sequence[str], label: int, *, asks_maps: bool) -> Iterator[str]:
+        """Sentences about choices and doubts; asks_maps: whether the question depends on the maps of this image."""
+        if label != self.float_label:
+            yield (
+                f"the network in real numbers predicts {names[label]} for the unperturbed image, as exact "
+                f"arithmetic shows; float64 arithmetic gives {names[self.float_label]}, because rounding decides"
+            )
+        close, tied = count_kinks(self.compound.graph, self.compound.perturbed.x0.ravel())
+        if close:
+            noun, verb = ("neuron", "is on its kink") if close == 1 else ("neurons", "are on their kink")
+            yield (
+                f"{close} {noun} of the classifier {verb} at the unperturbed image; a neuron on its kink counts as "
+                "inactive, and the expected maps depend on that choice"
+            )
+        if tied:
+            noun, verb = ("window", "has") if tied == 1 else ("windows", "have")
+            yield (
+                f"{tied} {noun} of the classifier {verb} several largest entries at the unperturbed image; the first "
+                "of them counts as the winner, and the expected maps depend on that choice"
+            )
+        if asks_maps and self.doubt > 0.0:
+            yield (
+                "the signs of some neurons at the unperturbed image are not certain in float64, and exact arithmetic "
+                "did not settle them: the expected maps, and a δ relative to them, may be off; answers about attention "
+                "allow for that"
+            )
 
     @property
     def _is_certain(self) -> bool:

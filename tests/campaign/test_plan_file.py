@@ -14,7 +14,7 @@ from steadygaze.campaign.plan_file import BUNDLED, read_plan
 from steadygaze.campaign.stored_campaign import LONGEST_KEY, Plan, make_key
 from steadygaze.errors import SteadygazeError
 from steadygaze.presets.lists import PRESETS
-from steadygaze.question_options import OPTIONS
+from steadygaze.question import OPTIONS
 
 GOOD = """
 [campaign]

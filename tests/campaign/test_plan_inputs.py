@@ -12,7 +12,7 @@ from steadygaze.campaign.plan_file import read_plan
 from steadygaze.campaign.solving import solve
 from steadygaze.campaign.stored_campaign import Plan
 from steadygaze.errors import SteadygazeError
-from steadygaze.question_options import OPTIONS
+from steadygaze.question import OPTIONS
 
 PLAN = """
 [campaign]

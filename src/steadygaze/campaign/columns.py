@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from ..attention.measures.distance import DISTANCE
 from ..labels import ATTENTIONS, CLASSIFICATIONS, SHARES, Label
-from ..question_options import OPTIONS
+from ..question import OPTIONS
 from ..results.result import Result
 from .stored_campaign import Plan, Task
 

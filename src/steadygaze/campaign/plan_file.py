@@ -25,7 +25,8 @@ from ..inputs import read_fitting
 from ..network.layout import ReadOptions
 from ..network.model import model_from_file
 from ..perturbation import compose, file_digests, parse_specs
-from ..question_options import OPTIONS, THRESHOLDS, fitted_options
+from ..question import OPTIONS
+from ..question_options import THRESHOLDS, fitted_options
 from ..suggestions import did_you_mean
 from .plan_inputs import IMAGE_ENDINGS, ExpectedLabels, find_files, find_models
 from .plan_presets import preset_combinations

@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal, get_type_hints
 import msgspec
 from msgspec import Meta, Struct
 
-from ..question_options import OPTIONS, QuestionOption
+from ..question import OPTIONS
+from ..question_options import QuestionOption
 from ..suggestions import did_you_mean
 from .stored_campaign import METHODS
 

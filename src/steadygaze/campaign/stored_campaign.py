@@ -24,7 +24,7 @@ from .. import zoo
 from ..engines import ENGINES
 from ..errors import StoreError
 from ..labels import Label, Status
-from ..question_options import OPTIONS
+from ..question import OPTIONS
 from ..results.directory import atomic_file
 from .versions import commit, made_by
 
@@ -93,7 +93,7 @@ class PlannedRequirement(Struct, frozen=True, forbid_unknown_fields=True):
 class Task(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     """One problem: a model, an image, a combination of perturbations, how to answer it, and its limits.
 
-    options: those of the question, as texts (see `question_options.OPTIONS`). `until` and `goal` are for refine,
+    options: those of the question, as texts (see `question.OPTIONS`). `until` and `goal` are for refine,
     `w_delta` for gbs; None elsewhere. `key` is unique in the plan, and names a file. `run` is the number of its run.
     """
 

@@ -16,7 +16,8 @@ from typing import Any
 from ..compare.ranking import Ranking, find_contrary, rank
 from ..errors import OptionError
 from ..labels import Label, Status
-from ..question_options import OPTIONS, THRESHOLDS, threshold_of
+from ..question import OPTIONS
+from ..question_options import THRESHOLDS, threshold_of
 from ..words import share_text
 from . import INSIGHTS
 from .columns import COLUMNS, MEASURED, PERCENTS, CampaignColumn, make_record, percent_column

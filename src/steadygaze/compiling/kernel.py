@@ -12,10 +12,17 @@ from typing import Any
 import numpy as np
 
 from ..errors import InternalError
+from .digests import function_digest
 from .machine_code import FAILED, MISMATCH, load_code
 from .stored_code import find_code, keep_code
 
-_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
+_OPTIONS: dict[str, Any] = {
+    "nogil": True,
+    "error_model": "numpy",
+    "_nrt": False,
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+}
 _COMPILING = threading.RLock()
 
 
@@ -33,7 +40,7 @@ class Decorator:
 class Kernel:
     """A function that numba compiles for the types of its arguments, or whose machine code is on disk."""
 
-    def __init__(self, function: Callable[..., Any], options: dict[str, Any], *, apart: bool = False) -> None:
+    def __init__(self, function: Any, options: dict[str, Any], *, apart: bool = False) -> None:
         self.py_func = function
         self.options, self.apart = options, apart
         self.name = f"{function.__module__.partition('.')[2]}.{function.__qualname__}"
@@ -57,6 +64,11 @@ class Kernel:
     def __repr__(self) -> str:
         """The name, for messages of numba."""
         return f"<kernel {self.name}>"
+
+    @cached_property
+    def digest(self) -> str:
+        """The digest of all that machine code of this function depends on, beside types, compiler and processor."""
+        return function_digest(self.py_func, self.options | {"apart": self.apart})
 
     @cached_property
     def dispatcher(self) -> Any:
@@ -90,12 +102,12 @@ class Kernel:
         return value
 
     def _find(self, types: str, arguments: tuple[Any, ...]) -> bytes:
-        found = find_code(self.name, types)
+        found = find_code(self.name, types, self.digest)
         if found is None:
             from .building import build_code  # noqa: PLC0415 (imports numba)
 
             found = build_code(self.dispatcher, arguments)
-            keep_code(self.name, types, found)
+            keep_code(self.name, types, self.digest, found)
         return found
 
 
@@ -117,13 +129,13 @@ def _plain(value: Any) -> Any:
 
 
 def _type_text(value: Any) -> str:
-    """What machine code depends on: the types of numbers; dtype, dimensions and layout of arrays; names of tuples.
+    """What machine code depends on: the types of numbers; dtype, dimensions and layout of arrays; fields of tuples.
 
     >>> _type_text((1, 0.5, np.zeros((2, 3))[:, 1]))
-    '(i,f,<f81Aw)'
+    'tuple(i,f,<f81Aw)'
     """
     if isinstance(value, tuple):
-        name = type(value).__qualname__ if hasattr(value, "_make") else ""
+        name = f"{type(value).__qualname__}{getattr(value, '_fields', '')}"
         return f"{name}({','.join(_type_text(part) for part in value)})"
     if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
         order = "C" if value.flags.c_contiguous else "F" if value.flags.f_contiguous else "A"

@@ -265,10 +265,11 @@ def unpack_answers(
 
 def read_answers(path: Path, numbers: Mapping[str, Any], question: Question, *, version: int) -> Answers:
     """The regions in a file; raises StoreError with its name."""
-    shapes = array_shapes(question.compound.coordinates, version=version, has_sums=question.attention.has_sums)
+    is_measured, has_sums = question.measures_regions, question.attention.has_sums
+    shapes = array_shapes(question.compound.coordinates, is_measured=is_measured, version=version, has_sums=has_sums)
     arrays = read_arrays(path, list(shapes))
     try:
-        return unpack_answers(arrays, numbers, question)
+        return unpack_answers(arrays, numbers, question, is_measured=is_measured)
     except StoreError as error:
         raise StoreError(f"{path}: {error}") from None
 

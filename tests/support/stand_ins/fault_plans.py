@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from steadygaze.campaign.stored_campaign import Plan, PlannedImage, PlannedModel, Task, make_key
 from steadygaze.campaign.worker_pool import Duty
-from steadygaze.question_options import OPTIONS
+from steadygaze.question import OPTIONS
 from support.stand_ins import faults
 
 DUTY = Duty.of(faults.solve_task)
