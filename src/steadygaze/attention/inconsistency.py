@@ -34,7 +34,7 @@ from .rows import Maps, blank_maps, compress, lay_out
 
 # Blocks of patterns that one thread computes in a row, and their sizes; the first of each is computed from scratch.
 BLOCKS, SMALLEST_BLOCK, LARGEST_BLOCK = 16, 1024, 2048
-TAKEN = 256  # patterns whose maps are passed on at once
+TAKEN = 200_000  # values of maps that are passed on at once, but at least those of a batch
 BATCH = 32  # patterns whose maps one matrix product computes: few enough to stay in the cache
 WORTH_COMPRESSING = 128  # number of patterns from which coordinates pay (one QR decomposition, milliseconds)
 BREAKPOINT_ROOM = 1 << 20
@@ -325,8 +325,9 @@ class CellCurves:
     def compute(self, packed: np.ndarray, ranges: np.ndarray, table: CurveTable, places: np.ndarray) -> None:
         """Write the curves of packed patterns (B, bytes) over ranges (B, 2) of τ to the places (B,) of a table."""
         if table.take is not None:
-            for start in range(0, len(packed), TAKEN):
-                part = slice(start, start + TAKEN)
+            size = max(BATCH, TAKEN // self.expected.size)
+            for start in range(0, len(packed), size):
+                part = slice(start, start + size)
                 table.take(places[part], np.concatenate(list(self._filtered_maps(packed[part]))), self.at)
             return
         if self.measure != DISTANCE:
