@@ -198,11 +198,9 @@ class Question:
 
     @cached_property
     def measures_regions(self) -> bool:
-        """Whether engines that label whole regions measure their attention; if not, they answer `--property cr`.
-
-        They do not if maps change within a region, or expected maps with more than one parameter.
-        """
-        return not (self.attention.method.changes_in_regions or self.perturbed.has_enclosed_maps)
+        """Whether maps measure the attention of regions, by a few numbers; if not, they answer `--property cr`."""
+        moves = self.perturbed.moving_axis is not None
+        return not self.perturbed.has_enclosed_maps and self.attention.has_straight_borders(moves=moves)
 
     @cached_property
     def unperturbed(self) -> Unperturbed:

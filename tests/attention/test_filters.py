@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from steadygaze.attention import filters
 from steadygaze.attention.filters import Filter, FilterStep, Intervals, find_steps
-from steadygaze.attention.inconsistency import measure, original_maps
+from steadygaze.attention.inconsistency import original_maps
 from steadygaze.attention.map_errors import MapErrors
+from steadygaze.attention.measuring import measure
 from steadygaze.bounds.bounder import Bounder
 from steadygaze.errors import InternalError, OptionError
 from steadygaze.question import make_question

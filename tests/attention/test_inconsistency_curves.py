@@ -9,7 +9,8 @@ import pytest
 
 from steadygaze.attention.distances import Distance
 from steadygaze.attention.filters import Filter
-from steadygaze.attention.inconsistency import Inconsistency, measure, original_maps
+from steadygaze.attention.inconsistency import Inconsistency, original_maps
+from steadygaze.attention.measuring import measure
 from steadygaze.attention.options import AttentionOptions
 from steadygaze.compound import Compound
 from steadygaze.images import read_image

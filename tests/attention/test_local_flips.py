@@ -10,10 +10,12 @@ from steadygaze.attention import flip_kernels, rows
 from steadygaze.attention.distances import Distance
 from steadygaze.attention.filters import Filter
 from steadygaze.attention.gradients import AimedChain, coarse_error, gradient_maps, pattern_error
-from steadygaze.attention.inconsistency import measure, measure_again, original_maps
+from steadygaze.attention.inconsistency import original_maps
 from steadygaze.attention.local_errors import path_error, path_norms
 from steadygaze.attention.map_errors import MapErrors
+from steadygaze.attention.measuring import measure, measure_again
 from steadygaze.attention.options import AttentionOptions
+from steadygaze.attention.spans import Spans
 from steadygaze.network.graph import AffineMap, Chain
 from steadygaze.question import make_question
 from steadygaze.regions.subdivide import subdivide
@@ -210,8 +212,8 @@ def test_convolutional_curves_do_not_depend_on_threads_and_are_those_from_scratc
     first, second = (measure(compound, regions, options, original, threads=threads) for threads in (1, 3))
     assert np.array_equal(first.constant, second.constant)
     everyone = np.arange(len(first.constant))
-    taus = np.zeros((len(regions), 2))
-    _, again = measure_again(compound, regions.patterns, first, taus, options, original, everyone)
+    spans = Spans.of_regions(compound, regions)
+    _, again = measure_again(compound, regions.patterns, first, spans, options, original, everyone)
     bound = MapErrors(compound, regions.patterns, first, options).coarse
     assert 0.0 < np.abs(first.constant - again.constant).max() <= bound < 1e-6 * first.constant.max()
 

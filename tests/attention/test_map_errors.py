@@ -15,9 +15,11 @@ import pytest
 from steadygaze.attention import curve_kernels, map_errors
 from steadygaze.attention.distances import Distance
 from steadygaze.attention.filters import Filter
-from steadygaze.attention.inconsistency import Inconsistency, measure, original_maps, region_taus
+from steadygaze.attention.inconsistency import Inconsistency, original_maps
 from steadygaze.attention.map_errors import MapErrors
+from steadygaze.attention.measuring import measure
 from steadygaze.attention.options import AttentionOptions
+from steadygaze.attention.spans import Spans
 from steadygaze.compound import Compound
 from steadygaze.perturbation import parse_spec
 from steadygaze.regions.patterns import unpack
@@ -91,16 +93,16 @@ def actual_and_claimed(network: str, specs: tuple[str, ...], question: Question,
     compound, regions, curves, errors = make(network, specs, question, seed)
     exact = ExactAttention(compound, question)
     bits = unpack(regions.patterns[regions.pattern], compound.hidden)
-    axis, taus = compound.perturbed.moving_axis, region_taus(compound, regions)
+    axis, spans = compound.perturbed.moving_axis, Spans.of_regions(compound, regions)
     chosen = np.unique(np.linspace(0, curves.curve.max(), MOST_PATTERNS).astype(int))
-    settled = errors.settle(chosen, taus)
+    settled = errors.settle(chosen, spans)
     rows = []
     for number, q in enumerate(chosen):
         region = int(np.flatnonzero(curves.curve == q)[-1])
         theta = [Fraction(0)] * compound.domain.dimension
         tau = 0.0
         if axis is not None:
-            tau = float(taus[region] @ [0.25, 0.75])
+            tau = float(spans.taus[region] @ [0.25, 0.75])
             theta[axis] = Fraction(tau) + Fraction(float(compound.cells[regions.cell[region]].low[axis]))
         truth = exact.inconsistency([layer[region] for layer in bits], theta)
         row = []
@@ -156,7 +158,7 @@ def test_sums_over_many_equal_pixels(dist: str, step: float, is_linear: bool) ->
     exact = ExactAttention(compound, Question(dist=dist))
     bits = unpack(regions.patterns[regions.pattern], compound.hidden)
     assert len(regions) == 1
-    _, settled, slack = errors.settle(np.array([0]), region_taus(compound, regions))
+    _, settled, slack = errors.settle(np.array([0]), Spans.of_regions(compound, regions))
     for tau in (0.0, 0.125, 0.3, 0.499, 0.4999999, 0.5):
         truth = exact.inconsistency([layer[0] for layer in bits], [Fraction(tau) - Fraction(1, 2)])
         for some, bound in ((curves, errors.coarse), (settled, slack[0])):

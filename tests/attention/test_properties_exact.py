@@ -11,9 +11,9 @@ from steadygaze.attention import inconsistency
 from steadygaze.attention.measures.alike import Alike
 from steadygaze.attention.measures.object import OnObject
 from steadygaze.errors import InternalError
-from steadygaze.labels import Kept
 from support.networks.layered_models import ask
 from support.oracles.exact_losses import ExactLosses
+from support.oracles.piece_labels import disagreements
 
 KEPT = (("brightness:-0.25..0.5", "patch:x=1,y=0,w=2,h=3"), ("darkness",))
 MOVED = (
@@ -58,45 +58,6 @@ def tiny(name, specs, *, shape=GREY, seed=0, dead=False, grey=False, **options):
     return result, ExactLosses.of(result, threshold)
 
 
-def exact_theta(result, point):
-    """A point (D,) in t as a theta in rationals."""
-    domain = result.question.perturbed.domain
-    return [
-        Fraction(float(low)) + Fraction(float(t)) * (Fraction(float(high)) - Fraction(float(low)))
-        for low, high, t in zip(domain.low, domain.high, point, strict=False)
-    ]
-
-
-def is_in_strip(result, region, point, axis):
-    """Whether a point (D,) in t lies where its region claims nothing, between its inner and its outer slab."""
-    if axis is None:
-        return False
-    compound, labels = result.question.compound, result.answer.labels
-    low = compound.cells[result.answer.answers.regions.cell[region]].low[axis]
-    tau = compound.domain.to_theta(np.array([point[axis]]), axis)[0] - low
-    (first, last), (before, after) = labels.inner[region], labels.outer[region]
-    return bool(before <= tau <= after and not first <= tau <= last)
-
-
-def disagreements(result, truth):
-    """Pieces whose attention differs from the exact one at points inside, by number; and the decided share."""
-    joint, wrong, decided = result.answer.joint, [], 0.0
-    polytopes = joint.polytopes
-    for piece in range(len(polytopes)):
-        code, volume = int(joint.attention_codes[piece]), float(polytopes.volumes[piece])
-        if code == Kept.UNKNOWN or volume < 1e-9:
-            continue
-        decided += volume - float(joint.attention_strip[piece])
-        centre, corners = polytopes.centres[piece], polytopes[piece]
-        # Close to the corners too: a border that is off shows there.
-        for point in (centre, *(centre + 0.999 * (corner - centre) for corner in corners)):
-            is_claimed = is_in_strip(result, int(joint.pieces.region[piece]), point, truth.axis) is False
-            if is_claimed and truth.is_kept_at(exact_theta(result, point)) != (code == Kept.YES):
-                wrong.append(piece)
-                break
-    return wrong, decided
-
-
 CASES = [
     (name, specs, shape, word, seed)
     for name in PROPERTIES
@@ -136,26 +97,28 @@ def checked_ends(result, truth):
     regions, axis = answer.answers.regions, truth.axis
     ends = 0
     for number in range(len(regions)):
-        labels, taus = answer.labels, answer.labels.taus[number]
+        labels, edges = answer.labels, answer.labels.ends[number]
         pattern = list(result.regions[number].pattern)
-        low = Fraction(0) if axis is None else Fraction(float(compound.cells[regions.cell[number]].low[axis]))
 
-        def is_kept(tau, pattern=pattern, low=low):
+        def is_kept(t, pattern=pattern):
             theta = [Fraction(0)] * compound.domain.dimension
             if axis is not None:
-                theta[axis] = low + Fraction(float(tau))
+                low, width = (Fraction(float(part[axis])) for part in (compound.domain.low, compound.domain.widths))
+                theta[axis] = low + width * Fraction(float(t))
             return truth.is_kept(pattern, theta)
 
         first, last = labels.inner[number]
         if first <= last:
             ends += 1
-            assert is_kept(first) and is_kept(last) and is_kept(0.5 * (first + last))
+            # Scaling τ to t rounds a few times.
+            inward = min(1e-14, 0.5 * (last - first))
+            assert is_kept(first + inward) and is_kept(last - inward) and is_kept(0.5 * (first + last))
         before, after = labels.outer[number]
         if before > after:
-            assert not is_kept(taus[0]) and not is_kept(taus[1])
+            assert not is_kept(edges[0]) and not is_kept(edges[1])
             continue
         for end, beyond in ((before, -1e-9), (after, 1e-9)):
-            if taus[0] < end < taus[1]:
+            if edges[0] < end < edges[1]:
                 ends += 1
                 assert not is_kept(end + beyond)
     return ends

@@ -9,6 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
+from steadygaze.attention.spans import Spans
 from steadygaze.properties.attention import AttentionLabels, label_attention, reaches
 from support.oracles.exact_curves import Curve, GivenErrors, stored
 
@@ -22,12 +23,12 @@ def curve(dist: str, *pairs: tuple[list[float], list[float]]) -> Curve:
 
 def label(one: Curve, low: float, high: float, delta: float, error: float = 0.0) -> AttentionLabels:
     curves, taus = stored([one], [(low, high)])
-    return label_attention(curves, taus, delta, GivenErrors(curves, error))  # type: ignore[arg-type]
+    return label_attention(curves, Spans(taus), delta, GivenErrors(curves, error))  # type: ignore[arg-type]
 
 
 def assert_sound(one: Curve, labels: AttentionLabels, error: float = 0.0) -> None:
     """Every claim holds for the exact curve, also when the maps are off by `error`."""
-    (low, high), delta, doubt = labels.taus[0], Decimal(labels.delta), Decimal(error)
+    (low, high), delta, doubt = labels.ends[0], Decimal(labels.delta), Decimal(error)
     bottom, least = one.lowest(low, high)
     most = max(one.value(low), one.value(high))
     assert Decimal(labels.reach[0, 0]) + doubt <= least
@@ -54,7 +55,7 @@ def assert_sound(one: Curve, labels: AttentionLabels, error: float = 0.0) -> Non
 
 def assert_tight(one: Curve, labels: AttentionLabels) -> None:
     """What stays undecided is within rounding of δ."""
-    (low, high), delta = labels.taus[0], Decimal(labels.delta)
+    (low, high), delta = labels.ends[0], Decimal(labels.delta)
     _, least = one.lowest(low, high)
     size = 1 + max(one.value(low), one.value(high))
     assert least - Decimal(labels.reach[0, 0]) < SLACK * size
@@ -133,7 +134,7 @@ def special_threshold(one: Curve, where: str, step: int) -> float:
 @example(Curve((((Fraction(9, 8),), (Fraction(9, 8),)),), "l2"))
 def test_reach_against_scipy(one: Curve) -> None:
     stored_curves, taus = stored([one], [(0.0, 1.0)])
-    low, high = reaches(stored_curves, taus)[0]
+    low, high = reaches(stored_curves, Spans(taus))[0]
     pairs = [(np.array(u, dtype=float), np.array(v, dtype=float)) for u, v in one.pairs]
     order = 1 if one.dist == "l1" else 2
     ai = lambda tau: sum(np.linalg.norm(u - tau * v, ord=order) for u, v in pairs)  # noqa: E731
@@ -212,7 +213,7 @@ def test_an_error_of_the_maps_widens_what_is_undecided(dist: str) -> None:
 
 def test_the_finer_error_is_asked_for_where_the_coarse_one_leaves_doubt() -> None:
     curves, taus = stored([curve("l2", ([0], [1])), curve("l2", ([8], [1]))], [(0, 1), (0, 1)])
-    labels = label_attention(curves, taus, 0.5, GivenErrors(curves, 1.0, own=0.125))  # type: ignore[arg-type]
+    labels = label_attention(curves, Spans(taus), 0.5, GivenErrors(curves, 1.0, own=0.125))  # type: ignore[arg-type]
     assert labels.inner[0, 1] == pytest.approx(0.375, abs=1e-9)
     assert labels.is_lost.tolist() == [False, True]
     assert labels.reach[1] == pytest.approx([6, 9]), "the second was decided by the coarse error"

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from steadygaze.attention.inconsistency import measure, original_maps
+from steadygaze.attention.inconsistency import original_maps
 from steadygaze.attention.map_errors import MapErrors
+from steadygaze.attention.measuring import measure
 from steadygaze.attention.options import AttentionOptions
 from steadygaze.perturbation import Brightness
 from steadygaze.properties import settling

@@ -170,13 +170,16 @@ def test_pieces_of_the_cube_by_argmax_and_slab(seed: int) -> None:
     won = values[np.arange(len(values)), winner[pieces.owner]]
     assert (won >= values.max(axis=1) - 1e-8).all()
     assert set(np.abs(pieces.facets)) <= set(range(1, 7 + len(pairs)))
-    axis, slab = seed % 3, np.sort(generator.random((len(pieces), 2)), axis=1)
+    slab = np.sort(generator.random((len(pieces), 2)), axis=1)
     slab[::3] = (2.0, -2.0)
-    parts, of, inside, made = pieces.split_by_slab(slab, axis, 6 + len(pairs))
+    along = np.eye(3)[generator.integers(0, 3, len(pieces))]
+    tilted = generator.normal(size=along.shape)
+    along[::2] = (tilted / np.linalg.norm(tilted, axis=1, keepdims=True))[::2]
+    parts, of, inside, made = pieces.split_by_slab(slab, along, 6 + len(pairs))
     assert parts.volumes.sum() == pytest.approx(1.0, abs=1e-12)
     between = np.bincount(of[inside], parts.volumes[inside], len(pieces))
-    np.testing.assert_allclose(between, pieces.slab_volumes(np.arange(len(pieces)), slab, axis), atol=1e-12)
-    low, high = parts.extent(axis)
+    np.testing.assert_allclose(between, pieces.slab_volumes(np.arange(len(pieces)), slab, along), atol=1e-12)
+    low, high = parts.extent_along(along[of])
     assert (low[inside] >= slab[of[inside], 0] - 1e-9).all() and (high[inside] <= slab[of[inside], 1] + 1e-9).all()
     assert np.abs(parts.facets).max() <= 6 + len(pairs) + made
     assert len(origin) == len(pieces)

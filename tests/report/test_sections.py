@@ -67,7 +67,7 @@ def test_a_plane_through_vertices_and_edges() -> None:
     assert len(segments) == 1
     np.testing.assert_allclose(sorted(segments[0].tolist()), [[0.0, 0.0], [1.0, 1.0]], atol=1e-12)
     assert len(borders_between(pieces.section(0, 0.5)[0].touching(), np.array([0, 1]))) == 1
-    tip, _ = pieces.split_by_slab(np.array([[0.5, 2.0]] * 2), 2, 7)[0].section(2, 0.5 + 1e-7)
+    tip, _ = pieces.split_by_slab(np.array([[0.5, 2.0]] * 2), np.eye(3)[[2, 2]], 7)[0].section(2, 0.5 + 1e-7)
     assert tip.volumes.sum() == pytest.approx(1.0)
 
 

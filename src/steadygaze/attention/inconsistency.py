@@ -19,13 +19,13 @@ from ..lazily import is_sparse
 from ..network.graph import Chain
 from ..perturbation import KnotCell
 from ..polytopes.protocol import join_rows
-from ..regions.patterns import PatternTable, distinct_rows, unpack
+from ..regions.patterns import PatternTable, unpack
 from ..regions.region import RegionSet
 from ..tolerances import UNIT
 from . import curve_kernels as kernels
 from .distances import Distance
 from .filters import IDENTITY
-from .gradients import AimedChain, allowed_flips, gradient_maps, maps_under
+from .gradients import AimedChain, gradient_maps, maps_under
 from .measures import Expectation, Measure
 from .measures.distance import DISTANCE
 from .methods import GradientMethod
@@ -34,6 +34,7 @@ from .rows import Maps, blank_maps, compress, lay_out
 
 # Blocks of patterns that one thread computes in a row, and their sizes; the first of each is computed from scratch.
 BLOCKS, SMALLEST_BLOCK, LARGEST_BLOCK = 16, 1024, 2048
+TAKEN = 200_000  # values of maps that are passed on at once, but at least those of a batch
 BATCH = 32  # patterns whose maps one matrix product computes: few enough to stay in the cache
 WORTH_COMPRESSING = 128  # number of patterns from which coordinates pay (one QR decomposition, milliseconds)
 BREAKPOINT_ROOM = 1 << 20
@@ -47,7 +48,8 @@ class Inconsistency:
     constant (Q,): ai if the map is kept. quadratic (Q, K, 3): α, β, γ of each class (L2, moving). For L1 and moving
     maps `start` (Q, 3) holds value and slope where a curve begins, and that τ; places[k] and jumps[k] for breaks[q] ≤ k
     < breaks[q+1] are the breakpoints, ascending. sums (Q, S): the numbers of another measure, facts: what it knows
-    about each knot cell. Unused arrays are empty. `terms` counts the terms of each sum.
+    about each knot cell; if maps are multiplied by the image (is_factored), every region has a curve of its own, with
+    the numbers of `factored`. Unused arrays are empty. `terms` counts the terms of each sum.
     """
 
     curve: np.ndarray
@@ -63,6 +65,7 @@ class Inconsistency:
     sums: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
     measure: Measure = DISTANCE
     facts: Mapping[int, Any] = field(default_factory=dict)
+    is_factored: bool = False
 
     @classmethod
     def empty(
@@ -84,27 +87,6 @@ class Inconsistency:
         return bool(len(self.quadratic) or len(self.start))
 
 
-def measure(
-    compound: Compound, regions: RegionSet, options: AttentionOptions, original: np.ndarray, *, threads: int = 1
-) -> Inconsistency:
-    """Compute the curves of all regions; `original` (K', C, H, W) are the filtered maps of the unperturbed image."""
-    keys = np.stack([regions.cell, regions.pattern], axis=1).astype(np.int64)
-    if compound.perturbed.moving_axis is None:
-        keys[:, 0] = 0
-    curve, distinct = distinct_rows([np.ascontiguousarray(keys).view(np.uint8).reshape(len(keys), 16)])
-    cells, patterns = np.ascontiguousarray(distinct.view(np.int64).T)
-    ranges = curve_ranges(curve, region_taus(compound, regions), len(cells))
-    flips = _flips(compound, options, SharedArray(original))
-    table = CurveTable(compound, options, original, cells, patterns)
-    table.fill(regions.patterns, ranges, max_flips=flips, threads=threads)
-    return table.finish(curve)
-
-
-@lru_cache(maxsize=4)
-def _flips(compound: Compound, options: AttentionOptions, original: "SharedArray") -> int:
-    return allowed_flips(aimed_chain(compound, options), options, original.values)
-
-
 _JOINED = ("curve_cell", "constant", "quadratic", "start", "places", "jumps", "sums")
 """Arrays of curves that are joined row by row."""
 
@@ -122,25 +104,6 @@ def join_curves(found: list[Inconsistency], regions: RegionSet) -> Inconsistency
     found.clear()
     joined: dict[str, Any] = {name: join_rows(columns.pop(name)) for name in _JOINED}
     return replace(first_one, curve=curve, curve_pattern=pattern, breaks=np.concatenate(breaks), **joined)
-
-
-def measure_again(
-    compound: Compound,
-    patterns: PatternTable,
-    curves: Inconsistency,
-    taus: np.ndarray,
-    options: AttentionOptions,
-    original: np.ndarray,
-    chosen: np.ndarray,
-) -> tuple[np.ndarray, Inconsistency]:
-    """The regions (N,) with one of the chosen curves (S,), and these curves from scratch; taus (R, 2): ranges of τ."""
-    ranges = curve_ranges(curves.curve, taus, len(curves.curve_cell))[chosen]
-    place = np.full(len(curves.curve_cell), -1)
-    place[chosen] = np.arange(len(chosen))
-    regions = np.flatnonzero(place[curves.curve] >= 0)
-    table = CurveTable(compound, options, original, curves.curve_cell[chosen], curves.curve_pattern[chosen])
-    table.fill(patterns, ranges, may_compress=False)
-    return regions, table.finish(place[curves.curve[regions]])
 
 
 @lru_cache(maxsize=4)
@@ -230,16 +193,6 @@ def curve_ranges(curve: np.ndarray, taus: np.ndarray, count: int) -> np.ndarray:
     return np.stack([low, high], axis=1)
 
 
-def region_taus(compound: Compound, regions: RegionSet) -> np.ndarray:
-    """The range of τ (R, 2) of every region."""
-    axis = compound.perturbed.moving_axis
-    if axis is None:
-        return np.zeros((len(regions), 2))
-    ends = np.stack(regions.polytopes.extent(axis), axis=1)
-    lows = np.array([cell.low[axis] for cell in compound.cells])[regions.cell]
-    return compound.domain.to_theta(ends, axis) - lows[:, None]
-
-
 class CurveTable:
     """The sums or breakpoints of the curves of patterns (Q,) in knot cells (Q,); original: as in `measure`."""
 
@@ -256,6 +209,7 @@ class CurveTable:
         self.sums = np.zeros((len(cells), len(original), 3))
         self.numbers: np.ndarray | None = None  # of a measure other than the distance
         self.lock = Lock()
+        self.take: Callable[[np.ndarray, np.ndarray, Expectation], None] | None = None  # takes maps in place of sums
         self.start = np.zeros((len(cells), 3))
         self.places: list[np.ndarray] = [np.zeros(0)] * len(cells)
         self.jumps: list[np.ndarray] = [np.zeros(0)] * len(cells)
@@ -370,6 +324,12 @@ class CellCurves:
 
     def compute(self, packed: np.ndarray, ranges: np.ndarray, table: CurveTable, places: np.ndarray) -> None:
         """Write the curves of packed patterns (B, bytes) over ranges (B, 2) of τ to the places (B,) of a table."""
+        if table.take is not None:
+            size = max(BATCH, TAKEN // self.expected.size)
+            for start in range(0, len(packed), size):
+                part = slice(start, start + size)
+                table.take(places[part], np.concatenate(list(self._filtered_maps(packed[part]))), self.at)
+            return
         if self.measure != DISTANCE:
             numbers = [self.measure.sums(part, self.at) for part in self._filtered_maps(packed)]
             table.put(places, np.concatenate(numbers))

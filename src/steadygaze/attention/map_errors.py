@@ -28,11 +28,12 @@ from .inconsistency import (
     CurveTable,
     Inconsistency,
     aimed_chain,
-    measure_again,
     original_maps,
 )
 from .measures.distance import DISTANCE
+from .measuring import measure_again, measure_factored
 from .options import AttentionOptions
+from .spans import Spans
 
 LARGEST = 1 << 22  # most entries of a matrix from the first layer to another for a pattern to get its own bound
 
@@ -100,6 +101,9 @@ class MapErrors:
     @property
     def _others(self) -> float:
         """Errors beside those of the patterns' maps."""
+        if self.curves.is_factored and self.original_doubt > 0.0:
+            # It bounds maps, and these errors bound gradients.
+            return np.inf
         return self._summing + self.original_doubt
 
     @cached_property
@@ -118,9 +122,9 @@ class MapErrors:
         """A bound for every map computed from scratch."""
         return coarse_error(self.chain, self.options, 0)
 
-    def settle(self, chosen: np.ndarray, taus: np.ndarray) -> Settled:
-        """The chosen curves (S,), computed from scratch; taus (R, 2) are the ranges of τ of all regions."""
-        arguments = (self.patterns, self.curves, taus, self.options, self.original, chosen)
+    def settle(self, chosen: np.ndarray, spans: Spans) -> Settled:
+        """The chosen curves (S,), computed from scratch; spans: of all regions."""
+        arguments = (self.patterns, self.curves, spans, self.options, self.original, chosen)
         regions, curves = measure_again(self.compound, *arguments)
         return Settled(regions, curves, np.minimum(self.coarse, self.of(chosen)))
 
@@ -203,6 +207,14 @@ class SingleCurves:
         if (number, pattern) not in self._kept:
             self._kept[number, pattern] = self._measure(number, pattern)
         return self._kept[number, pattern]
+
+    def on_shapes(self, patterns: list[bytes], spans: Spans) -> tuple[Inconsistency, np.ndarray]:
+        """The curves of patterns (N) times the image, each on its own shape, and bounds (N,) on their errors."""
+        rows = PatternTable.of(np.stack([np.frombuffer(pattern, dtype=np.uint8) for pattern in patterns]))
+        numbers = np.arange(len(patterns))
+        curves = measure_factored(self.compound, rows, numbers, spans, self.options, max_flips=0)
+        errors = self.errors.for_curves(rows, curves)
+        return curves, np.minimum(errors.coarse, errors.of(numbers))
 
     def _measure(self, cell: int, pattern: bytes) -> tuple[Inconsistency, MapErrors]:
         axis, original = self.compound.perturbed.moving_axis, self.errors.original

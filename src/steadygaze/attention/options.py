@@ -53,6 +53,18 @@ class AttentionOptions:
         baseline = self.method.factor_baseline
         return 1.0 if baseline is None else max(abs(baseline), abs(1.0 - baseline))
 
+    @property
+    def has_sums(self) -> bool:
+        """Whether curves are numbers of a measure, or of factored maps, in place of those of the distance."""
+        return self.measure != DISTANCE or self.method.factor_baseline is not None
+
+    def has_straight_borders(self, *, moves: bool) -> bool:
+        """Whether the losses of regions are known from a few numbers each; moves: whether expected maps move."""
+        if not self.method.changes_in_regions:
+            return True
+        takes_factor = self.method.factor_baseline is not None and self.measure.takes_factor(self.distance)
+        return takes_factor and self.filter.is_pixelwise and not moves
+
     def finish(self, gradients: np.ndarray, images: np.ndarray) -> np.ndarray:
         """Filtered maps (…, K', C, H, W), given the gradients of the same shape at images (…, C, H, W)."""
         baseline = self.method.factor_baseline

@@ -121,19 +121,27 @@ def refuse_curved(question: "Question", method: str) -> str:
     )
 
 
-def changing_maps(question: "Question") -> str | None:
-    """What changes within a region, if the question asks for attention: only bounds prove it. None if nothing does."""
-    if question.measures_regions or not question.property.asks_attention:
+def changing_maps(question: "Question", *, is_search: bool = False) -> str | None:
+    """What changes within a region, if the question asks for attention, and only bounds prove it; None if nothing does.
+
+    Searches know no regions whose maps contain the image; maps do, if borders are straight.
+    """
+    is_known = not question.maps_change_in_regions if is_search else question.measures_regions
+    if is_known or not question.property.asks_attention:
         return None
     if question.attention.method.changes_in_regions:
         return f"maps of {question.attention.method.name} change within a region"
     return "expected maps that move along two axes have a curved border within a region"
 
 
-def refuse_changing_maps(question: "Question") -> str | None:
+def refuse_changing_maps(question: "Question", *, is_search: bool = False) -> str | None:
     """Why an engine that labels whole regions refuses a question about attention; None if it does not."""
-    changing = changing_maps(question)
-    return None if changing is None else f"{changing}, so only bounds prove them; use --method refine, or --property cr"
+    changing = changing_maps(question, is_search=is_search)
+    if changing is None:
+        return None
+    if question.measures_regions:
+        return f"{changing}, so searches cannot label it; use --method map or refine, or --property cr"
+    return f"{changing}, so only bounds prove them; use --method refine, or --property cr"
 
 
 class Engine(ABC):

@@ -256,8 +256,8 @@ def clipped_areas(x, y, starts, chosen, forms, room, room_edge, out):
 
 
 @compiled
-def split_by_slab(slab, axis, x, y, edge, starts, base, room, out_x, out_y, out_edge, out_starts, origin, inside):
-    """Cut every polygon at t[axis] = slab0 and slab1 if these lie inside it.
+def split_by_slab(slab, along, x, y, edge, starts, base, room, out_x, out_y, out_edge, out_starts, origin, inside):
+    """Cut every polygon at t · along = slab0 and slab1 if these lie inside it; along (R, 2) holds unit vectors.
 
     inside[p]: whether a piece lies between the two. Returns the numbers of pieces and of cuts (numbered from base + 1),
     or −1 if the output is too small.
@@ -270,15 +270,15 @@ def split_by_slab(slab, axis, x, y, edge, starts, base, room, out_x, out_y, out_
         count = starts[r + 1] - starts[r]
         for i in range(count):
             room_x[i], room_y[i], room_edge[i] = x[starts[r] + i], y[starts[r] + i], edge[starts[r] + i]
-        along = room_x if axis == 0 else room_y
+        a, b = along[r, 0], along[r, 1]
         for side in range(3):
-            low, high = along[0], along[0]
-            for i in range(1, count):
-                low, high = min(low, along[i]), max(high, along[i])
+            low, high = np.inf, -np.inf
+            for i in range(count):
+                at = a * room_x[i] + b * room_y[i]
+                low, high = min(low, at), max(high, at)
             at = slab[r, side] if side < 2 else np.inf
             first, size, rest = 0, count, 0
             if side < 2 and low + DISTANCE < at < high - DISTANCE:
-                a, b = (1.0, 0.0) if axis == 0 else (0.0, 1.0)
                 cuts += 1
                 size, rest, _ = split_polygon(
                     a, b, -at, 0.0, base + cuts, room_x, room_y, room_edge, count,

@@ -135,15 +135,18 @@ class Polygons(Polytopes):
                 return made, out.origin[:pieces].copy(), winner[:pieces].copy(), pairs[:cuts].copy()
         raise InternalError("a region has more argmax pieces than there is room for: please report the model")
 
-    def split_by_slab(self, slab: np.ndarray, axis: int, base: int) -> tuple["Polygons", np.ndarray, np.ndarray, int]:
+    def split_by_slab(
+        self, slab: np.ndarray, along: np.ndarray, base: int
+    ) -> tuple["Polygons", np.ndarray, np.ndarray, int]:
         x, y = np.ascontiguousarray(self.points.T)
         side = 8 * (self._widest + 8)
         room = (np.zeros(side), np.zeros(side), np.zeros(side, dtype=np.int64), np.zeros(side))
         out = _Output(3 * len(self), 3 * len(self.points) + 8 * len(self))
         inside = np.zeros(3 * len(self), dtype=np.uint8)
         pieces, cuts = kernels.split_by_slab(
-            np.ascontiguousarray(slab), axis, x, y, self.facets, self.starts, base, room, *out.arrays, inside
-        )
+            np.ascontiguousarray(slab), np.ascontiguousarray(along), x, y, self.facets, self.starts, base, room,
+            *out.arrays, inside,
+        )  # fmt: skip
         if pieces < 0:
             raise InternalError("a slab cut has more pieces than there is room for: please report the model")
         return out.polygons(pieces), out.origin[:pieces], inside[:pieces].astype(bool), int(cuts)

@@ -164,13 +164,15 @@ class Polyhedra(Polytopes):
                 return made, origin[:pieces].copy(), winner[:pieces].copy(), pairs[:cuts].copy()
         raise InternalError("a region has more argmax pieces than there is room for: please report the model")
 
-    def split_by_slab(self, slab: np.ndarray, axis: int, base: int) -> tuple["Polyhedra", np.ndarray, np.ndarray, int]:
+    def split_by_slab(
+        self, slab: np.ndarray, along: np.ndarray, base: int
+    ) -> tuple["Polyhedra", np.ndarray, np.ndarray, int]:
         for growth, room in self._rooms():
             count = 3 * len(self)
             out = self._output(room, min(count, len(self) + growth * (1024 + len(self) // 2)), growth)
             origin, inside = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.uint8)
             pieces, cuts = polyhedra_kernels.split_by_slab(
-                np.ascontiguousarray(slab), axis, self._solids, base, room, out, origin, inside
+                np.ascontiguousarray(slab), np.ascontiguousarray(along), self._solids, base, room, out, origin, inside
             )
             if pieces >= 0:
                 return _used(out, pieces), origin[:pieces].copy(), inside[:pieces].astype(bool), int(cuts)

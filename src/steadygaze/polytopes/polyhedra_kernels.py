@@ -173,17 +173,17 @@ def split_by_argmax(logits, noise, solids, base, room, out, origin, winner, pair
 
 
 @compiled
-def split_by_slab(slab, axis, solids, base, room, out, origin, inside):
-    """Cut every polyhedron at t[axis] = slab0 and slab1 if these lie inside it.
+def split_by_slab(slab, along, solids, base, room, out, origin, inside):
+    """Cut every polyhedron at t · along = slab0 and slab1 if these lie inside it; along (R, 3) holds unit vectors.
 
     inside[p]: whether a piece lies between the two. Returns the numbers of pieces and of cuts (numbered from base + 1),
     or −1 if an array is too small.
     """
-    a, b, c = 1.0 if axis == 0 else 0.0, 1.0 if axis == 1 else 0.0, 1.0 if axis == 2 else 0.0
     pieces, cuts = 0, 0
     out.starts[0], out.facet_starts[0] = 0, 0
     for r in range(slab.shape[0]):
         first, facet = 0, 0
+        a, b, c = along[r, 0], along[r, 1], along[r, 2]
         vertices, count = _enter(solids, r, room)
         if vertices < 0:
             return -1, -1

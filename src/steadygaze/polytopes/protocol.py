@@ -39,7 +39,7 @@ class Cut(IntEnum):
     KNOT = 1  # axis (−1: the line between two halves of a box), number of the knot cell above it
     NEURON = 2  # layer (0 and 1 are the clip), neuron
     ARGMAX = 3  # two classes
-    SLAB = 4  # moving axis, 0
+    SLAB = 4  # 0, 0: where the attention is at its threshold
     SPLIT = 5  # axis, 0: where a refinement halves a box
 
 
@@ -78,14 +78,23 @@ class Polytopes(ABC):
     def extent(self, axis: int) -> tuple[np.ndarray, np.ndarray]:
         """The smallest and the largest coordinate of every shape along an axis, (R,) each."""
         if axis not in self._extents:
-            along, starts = np.ascontiguousarray(self.points[:, axis]), self.starts[:-1]
-            low, high = (end.reduceat(along, starts) if len(self) else along for end in (np.minimum, np.maximum))
-            self._extents[axis] = low, high
+            self._extents[axis] = self.ends_of(np.ascontiguousarray(self.points[:, axis]))
         return self._extents[axis]
 
     @cached_property
     def _extents(self) -> dict[int, tuple[np.ndarray, np.ndarray]]:
         return {}
+
+    def extent_along(self, along: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The smallest and the largest t · along of every shape (R,), for a direction (R, D) of each."""
+        return self.ends_of((self.points * along[self.owner]).sum(axis=1))
+
+    def ends_of(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The smallest and the largest of the values (V,) at the vertices of every shape, (R,) each."""
+        low, high = (
+            end.reduceat(values, self.starts[:-1]) if len(self) else values for end in (np.minimum, np.maximum)
+        )
+        return low, high
 
     def bounding_boxes(self) -> tuple[np.ndarray, np.ndarray]:
         """The low and the high corner of the bounding box of every shape, (R, D) each."""
@@ -163,10 +172,13 @@ class Polytopes(ABC):
         forms = np.where(is_rival[:, None], leads, always).transpose(0, 2, 1)
         return self.clipped_volumes(chosen, np.ascontiguousarray(forms))
 
-    def slab_volumes(self, chosen: np.ndarray, slab: np.ndarray, axis: int) -> np.ndarray:
-        """Volumes (S,) of the parts of the chosen shapes where slab0 ≤ t[axis] ≤ slab1, one slab (S, 2) for each."""
-        forms = np.zeros((len(chosen), 2, self.dimension + 1))
-        forms[:, :, axis] = 1.0, -1.0
+    def slab_volumes(self, chosen: np.ndarray, slab: np.ndarray, along: np.ndarray) -> np.ndarray:
+        """Volumes (S,) of the parts of the chosen shapes where slab0 ≤ t · along ≤ slab1.
+
+        Each shape has its own slab (S, 2) and direction (S, D).
+        """
+        forms = np.empty((len(chosen), 2, self.dimension + 1))
+        forms[:, 0, :-1], forms[:, 1, :-1] = along, -along
         forms[:, 0, -1], forms[:, 1, -1] = -slab[:, 0], slab[:, 1]
         return self.clipped_volumes(chosen, forms)
 
@@ -259,8 +271,8 @@ class Polytopes(ABC):
         """
 
     @abstractmethod
-    def split_by_slab(self, slab: np.ndarray, axis: int, base: int) -> tuple[Self, np.ndarray, np.ndarray, int]:
-        """Cut every shape at t[axis] = slab0 and slab1 (R, 2), if these lie inside it.
+    def split_by_slab(self, slab: np.ndarray, along: np.ndarray, base: int) -> tuple[Self, np.ndarray, np.ndarray, int]:
+        """Cut every shape at t · along = slab0 and slab1 (R, 2), if these lie inside it; along (R, D): unit vectors.
 
         Returns the pieces, the shape of each piece, whether it lies between the two, and the number of cuts.
         """

@@ -9,22 +9,27 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..attention.factored import planes
 from ..attention.inconsistency import Inconsistency
 from ..attention.map_errors import MapErrors
+from ..attention.spans import Spans
 
 
 @dataclass(frozen=True, eq=False)
 class AttentionLabels:
-    """For every region: surely ai ≤ δ for τ in [inner0, inner1], and surely ai > δ outside [outer0, outer1].
+    """For every region: surely ai ≤ δ for s in [inner0, inner1], and surely ai > δ outside [outer0, outer1].
 
-    inner and outer are (R, 2), an empty interval is (1, 0); reach (R, 2) encloses [ai_min, ai_max].
+    s is t times the region's direction in along (R, D), a unit vector; None if no region has both labels. inner and
+    outer are (R, 2), an empty interval is (1, 0); ends (R, 2) is the range of s; reach (R, 2) encloses
+    [ai_min, ai_max].
     """
 
     delta: float
     inner: np.ndarray
     outer: np.ndarray
-    taus: np.ndarray
+    ends: np.ndarray
     reach: np.ndarray
+    along: np.ndarray | None = None
 
     @property
     def is_kept(self) -> np.ndarray:
@@ -40,24 +45,24 @@ class AttentionLabels:
     def is_mixed(self) -> np.ndarray:
         """AB: both surely occur (R,)."""
         some_inside = self.inner[:, 0] <= self.inner[:, 1]
-        some_outside = (self.outer[:, 0] > self.taus[:, 0]) | (self.outer[:, 1] < self.taus[:, 1])
+        some_outside = (self.outer[:, 0] > self.ends[:, 0]) | (self.outer[:, 1] < self.ends[:, 1])
         return some_inside & some_outside & ~self.is_kept & ~self.is_lost
 
 
 def label_attention(
-    curves: Inconsistency, taus: np.ndarray, delta: float, errors: MapErrors, doubtful: "Doubtful | None" = None
+    curves: Inconsistency, spans: Spans, delta: float, errors: MapErrors, doubtful: "Doubtful | None" = None
 ) -> AttentionLabels:
-    """Label all regions for δ; taus (R, 2) are their ranges of τ.
+    """Label all regions for δ; spans tell where they lie.
 
     One error bound for all maps comes first; curves that it leaves undecided are computed again with their own bounds.
     Doubtful regions have no certain map: only bounds that hold for every possible map decide them.
     """
     slack = np.full(len(curves.curve_cell), errors.coarse)
-    labels = _label(curves, taus, delta, slack)
+    labels = _label(curves, spans, delta, slack)
     open_curves = np.unique(curves.curve[_is_open(labels, errors.finest)])
     if len(open_curves):
-        settled = errors.settle(open_curves, taus)
-        own = _label(settled.curves, taus[settled.regions], delta, settled.slack)
+        settled = errors.settle(open_curves, spans)
+        own = _label(settled.curves, spans.take(settled.regions), delta, settled.slack)
         labels = _replaced(labels, settled.regions, own)
     return labels if doubtful is None else _enclosed(labels, doubtful)
 
@@ -79,10 +84,10 @@ class Doubtful(NamedTuple):
 
 def _enclosed(labels: AttentionLabels, doubtful: Doubtful) -> AttentionLabels:
     """The labels, with doubtful regions decided by their bounds alone."""
-    taus, nothing, (low, high) = labels.taus[doubtful.regions], np.array([1.0, 0.0]), doubtful.bounds.T
-    inner = np.where((high <= labels.delta)[:, None], taus, nothing)
-    outer = np.where((low > labels.delta)[:, None], nothing, taus)
-    own = AttentionLabels(labels.delta, inner, outer, taus, doubtful.bounds)
+    ends, nothing, (low, high) = labels.ends[doubtful.regions], np.array([1.0, 0.0]), doubtful.bounds.T
+    inner = np.where((high <= labels.delta)[:, None], ends, nothing)
+    outer = np.where((low > labels.delta)[:, None], nothing, ends)
+    own = AttentionLabels(labels.delta, inner, outer, ends, doubtful.bounds)
     return _replaced(labels, doubtful.regions, own)
 
 
@@ -94,31 +99,36 @@ def _replaced(labels: AttentionLabels, chosen: np.ndarray, other: AttentionLabel
 
 
 def label_coarsely(
-    curves: Inconsistency, taus: np.ndarray, delta: float, errors: MapErrors, doubtful: Doubtful
+    curves: Inconsistency, spans: Spans, delta: float, errors: MapErrors, doubtful: Doubtful
 ) -> AttentionLabels:
     """Label all regions for δ with one error bound for all maps: much faster, but more regions stay undecided."""
-    labels = _label(curves, taus, delta, np.full(len(curves.curve_cell), errors.coarse))
+    labels = _label(curves, spans, delta, np.full(len(curves.curve_cell), errors.coarse))
     return _enclosed(labels, doubtful)
 
 
-def unknown_attention(taus: np.ndarray, delta: float) -> AttentionLabels:
-    """Undecided labels for regions with ranges of τ (R, 2) whose attention was not measured."""
-    count = len(taus)
-    return AttentionLabels(delta, np.tile([1.0, 0.0], (count, 1)), taus, taus, np.tile([0.0, np.inf], (count, 1)))
+def unknown_attention(spans: Spans, delta: float) -> AttentionLabels:
+    """Undecided labels for regions whose attention was not measured."""
+    # Without curves, nothing tells directions: regions are undecided as a whole.
+    count, ends = len(spans), spans.place(spans.taus)
+    nothing, unknown = np.tile([1.0, 0.0], (count, 1)), np.tile([0.0, np.inf], (count, 1))
+    return AttentionLabels(delta, nothing, ends, ends, unknown, spans.along)
 
 
-def reaches(curves: Inconsistency, taus: np.ndarray, error: float = 0.0) -> np.ndarray:
-    """Bounds (R, 2) of the smallest and largest loss on every region, for maps with at most a given error."""
-    return _label(curves, taus, 0.0, np.full(len(curves.curve_cell), error)).reach
+def reaches(curves: Inconsistency, spans: Spans, error: float | np.ndarray = 0.0) -> np.ndarray:
+    """Bounds (R, 2) of the smallest and largest loss on every region; error, or errors (Q,), bound those of maps."""
+    return _label(curves, spans, 0.0, np.broadcast_to(error, len(curves.curve_cell))).reach
 
 
 def _is_open(labels: AttentionLabels, finest: float) -> np.ndarray:
     """Regions that are not decided as a whole and whose undecided strip is wider than the share `finest` of them."""
-    width = np.maximum(labels.taus[:, 1] - labels.taus[:, 0], 0.0)
+    width = np.maximum(labels.ends[:, 1] - labels.ends[:, 0], 0.0)
     gap = np.abs(labels.inner - labels.outer).sum(axis=1)
     return ~labels.is_kept & ~labels.is_lost & ((gap > finest * width) | (width == 0.0))
 
 
-def _label(curves: Inconsistency, taus: np.ndarray, delta: float, slack: np.ndarray) -> AttentionLabels:
-    found = curves.measure.slabs(curves, taus, delta, slack)
-    return AttentionLabels(delta, found.inner, found.outer, taus, found.reach)
+def _label(curves: Inconsistency, spans: Spans, delta: float, slack: np.ndarray) -> AttentionLabels:
+    if curves.is_factored:
+        return AttentionLabels(delta, *planes(curves, spans, delta, slack))
+    found = curves.measure.slabs(curves, spans.taus, delta, slack)
+    inner, outer, ends = (spans.place(slab) for slab in (found.inner, found.outer, spans.taus))
+    return AttentionLabels(delta, inner, outer, ends, found.reach, spans.along)

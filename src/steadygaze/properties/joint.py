@@ -10,13 +10,15 @@ from itertools import product
 
 import numpy as np
 
-from ..compound import Compound
 from ..labels import Kept, Label, Property
 from ..polytopes import Cut, Polytopes
 from ..regions.region import RegionSet
 from ..tolerances import AREA, UNIT
 from .attention import AttentionLabels
 from .classification import Pieces, strip_volumes
+
+OUTSIDE = 4.0
+"""No point of the unit square or cube is as far from zero in any direction."""
 
 NOTHING_ELSE = 1.0 - 1e-9
 """A strip with at least this share of a piece counts as the whole piece."""
@@ -109,27 +111,27 @@ class Shares:
         return shares | {"undecided": (self.undecided, self.undecided)}
 
 
-def join(compound: Compound, regions: RegionSet, pieces: Pieces, labels: AttentionLabels) -> JointPieces:
+def join(regions: RegionSet, pieces: Pieces, labels: AttentionLabels) -> JointPieces:
     """Split the pieces at ai = δ and attach both labels."""
-    axis = compound.perturbed.moving_axis
-    if axis is None:
+    if labels.along is None:
         kept = np.where(labels.is_kept, Kept.YES, np.where(labels.is_lost, Kept.NO, Kept.UNKNOWN))
         nothing = np.zeros(len(pieces))
         return JointPieces(pieces, kept[pieces.region], strip_volumes(pieces, regions), nothing)
-    inner, outer = (_in_t(compound, regions, slab, labels.taus, axis) for slab in (labels.inner, labels.outer))
+    inner, outer = (_beyond_ends(slab, labels.ends) for slab in (labels.inner, labels.outer))
     is_empty = outer[:, :1] > outer[:, 1:]
     is_open = ~is_empty[:, 0] & (inner[:, 0] > inner[:, 1])
     middle = np.where(is_empty, outer, np.where(is_open[:, None], outer, 0.5 * (inner + outer)))
-    split, inside = _split(pieces, middle[pieces.region], axis)
+    split, inside = _split(pieces, middle[pieces.region], labels.along[pieces.region])
     region = split.region
+    along = labels.along[region]
     attention = np.where(inside, np.where(is_open[region], Kept.UNKNOWN, Kept.YES), Kept.NO)
-    width = _strip_widths(split.polytopes, region, attention, inner, outer, axis)
+    width = _strip_widths(split.polytopes, region, attention, inner, outer, along)
     # A region that is decided as a whole has no strip, even if its slab rounds.
     width[(labels.is_kept | labels.is_lost)[region]] = 0.0
     strip = np.zeros(len(split))
     for code, slab in ((Kept.YES, inner), (Kept.NO, outer)):
         chosen = np.flatnonzero((attention == code) & (width > 0.0))
-        inside_slab = split.polytopes.slab_volumes(chosen, slab[region[chosen]], axis)
+        inside_slab = split.polytopes.slab_volumes(chosen, slab[region[chosen]], along[chosen])
         strip[chosen] = split.polytopes.volumes[chosen] - inside_slab if code == Kept.YES else inside_slab
     # Rounding must not hide a narrow strip.
     volumes = split.polytopes.volumes
@@ -138,10 +140,15 @@ def join(compound: Compound, regions: RegionSet, pieces: Pieces, labels: Attenti
 
 
 def _strip_widths(
-    polytopes: Polytopes, region: np.ndarray, attention: np.ndarray, inner: np.ndarray, outer: np.ndarray, axis: int
+    polytopes: Polytopes,
+    region: np.ndarray,
+    attention: np.ndarray,
+    inner: np.ndarray,
+    outer: np.ndarray,
+    along: np.ndarray,
 ) -> np.ndarray:
-    """The width (P,), along the moving axis, of the part of each piece whose label is not certain."""
-    low, high = polytopes.extent(axis)
+    """The width (P,), in the direction along (P, D), of the part of each piece whose label is not certain."""
+    low, high = polytopes.extent_along(along)
     kept = np.maximum(inner[region, 0] - low, 0.0) + np.maximum(high - inner[region, 1], 0.0)
     lost = np.maximum(np.minimum(high, outer[region, 1]) - np.maximum(low, outer[region, 0]), 0.0)
     return np.where(attention == Kept.YES, kept, np.where(attention == Kept.NO, lost, 0.0))
@@ -198,21 +205,19 @@ def shares(joint: JointPieces, *, is_partial: bool = False, slivers: float = 0.0
     return add_cells([piece_cells(joint), missing], slivers)
 
 
-def _in_t(compound: Compound, regions: RegionSet, slab: np.ndarray, taus: np.ndarray, axis: int) -> np.ndarray:
-    """Slabs in τ as slabs in t: an empty slab as (2, −2); an end at the region's own end moves outside the domain."""
-    lows = np.array([cell.low[axis] for cell in compound.cells])[regions.cell]
-    scaled = compound.domain.to_unit(slab + lows[:, None], axis)
-    # Otherwise the rounding of this line would invent strips at the ends of regions.
-    scaled = np.stack(
-        [np.where(slab[:, 0] <= taus[:, 0], -1.0, scaled[:, 0]), np.where(slab[:, 1] >= taus[:, 1], 2.0, scaled[:, 1])],
-        axis=1,
-    )
-    return np.where(slab[:, :1] > slab[:, 1:], [2.0, -2.0], scaled)
+def _beyond_ends(slab: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """Slabs (R, 2) as they are cut: ends at a region's own ends lie outside the domain; an empty slab is upside down.
+
+    Otherwise rounding would invent strips at the ends of regions.
+    """
+    low = np.where(slab[:, 0] <= ends[:, 0], -OUTSIDE, slab[:, 0])
+    high = np.where(slab[:, 1] >= ends[:, 1], OUTSIDE, slab[:, 1])
+    return np.where(slab[:, :1] > slab[:, 1:], [OUTSIDE, -OUTSIDE], np.stack([low, high], axis=1))
 
 
-def _split(pieces: Pieces, slab: np.ndarray, axis: int) -> tuple[Pieces, np.ndarray]:
-    polytopes, origin, inside, made = pieces.polytopes.split_by_slab(slab, axis, len(pieces.cuts))
-    cuts = np.repeat([[Cut.SLAB, axis, 0]], made, axis=0)
+def _split(pieces: Pieces, slab: np.ndarray, along: np.ndarray) -> tuple[Pieces, np.ndarray]:
+    polytopes, origin, inside, made = pieces.polytopes.split_by_slab(slab, along, len(pieces.cuts))
+    cuts = np.repeat([[Cut.SLAB, 0, 0]], made, axis=0)
     split = replace(
         pieces,
         polytopes=polytopes,

@@ -45,11 +45,11 @@ def label_suspects(regions: RegionSet, joint: JointPieces) -> Suspects:
     return _suspects(joint, fails, ~fails & pieces.has_strip, lambda piece: label_strips(regions, joint, piece))
 
 
-def attention_suspects(compound: Compound, regions: RegionSet, joint: JointPieces, labels: AttentionLabels) -> Suspects:
+def attention_suspects(joint: JointPieces, labels: AttentionLabels) -> Suspects:
     """Where the attention may be lost: pieces that are not AR, and strips along ai = δ."""
     fails = joint.attention != Kept.YES
     has_strip = ~fails & (joint.attention_strip > 0.0)
-    return _suspects(joint, fails, has_strip, lambda piece: attention_strips(compound, regions, joint, labels, piece))
+    return _suspects(joint, fails, has_strip, lambda piece: attention_strips(joint, labels, piece))
 
 
 def nearest_suspects(compound: Compound, joint: JointPieces) -> dict[Label, Suspects]:

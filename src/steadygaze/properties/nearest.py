@@ -129,36 +129,30 @@ def attention_violations(
     A theta counts if `proof` confirms it, because it might lie on a kink inside its piece.
     """
     violates, possible = np.flatnonzero(joint.attention == Kept.NO), np.flatnonzero(joint.attention != Kept.YES)
-    axis = compound.perturbed.moving_axis
 
     def is_proved(piece: int, point: np.ndarray) -> bool:
         region = joint.pieces.region[piece]
         if proof is None or not proof.loses_attention(int(regions.cell[region]), point[None], labels.delta):
             return False
-        if axis is None:
+        if labels.along is None:
             return True
-        low = compound.cells[regions.cell[region]].low[axis]
-        tau = compound.domain.to_theta(point[axis], axis) - low
         first, last = labels.outer[region]
-        return bool(first > last or not first <= tau <= last)
+        return bool(first > last or not first <= point @ labels.along[region] <= last)
 
     strips = np.flatnonzero((joint.attention == Kept.YES) & (joint.attention_strip > 0.0))
-    strips_of = partial(attention_strips, compound, regions, joint, labels)
+    strips_of = partial(attention_strips, joint, labels)
     budget = None if proof is None else proof.budget
     return Violations(compound, joint, violates, possible, strips, is_proved, strips_of, budget)
 
 
-def attention_strips(
-    compound: Compound, regions: RegionSet, joint: JointPieces, labels: AttentionLabels, piece: int
-) -> Iterator[np.ndarray]:
-    """For a piece that keeps a moving map: the parts (V, D) in t where ai may exceed δ within the error."""
-    region, axis = joint.pieces.region[piece], compound.perturbed.moving_axis
-    low = compound.cells[regions.cell[region]].low[axis]
-    first, last = compound.domain.to_unit(labels.inner[region] + low, axis)
-    along = np.eye(compound.coordinates)[axis]
-    if labels.inner[region, 0] > labels.taus[region, 0]:
+def attention_strips(joint: JointPieces, labels: AttentionLabels, piece: int) -> Iterator[np.ndarray]:
+    """For a piece that keeps a changing loss: the parts (V, D) in t where ai may exceed δ within the error."""
+    region = joint.pieces.region[piece]
+    assert labels.along is not None
+    along, (first, last) = labels.along[region], labels.inner[region]
+    if first > labels.ends[region, 0]:
         yield joint.polytopes.clip_hull(joint.polytopes[piece], np.append(-along, first))
-    if labels.inner[region, 1] < labels.taus[region, 1]:
+    if last < labels.ends[region, 1]:
         yield joint.polytopes.clip_hull(joint.polytopes[piece], np.append(along, -last))
 
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..attention.inconsistency import region_taus
 from ..attention.map_errors import SingleCurves
 from ..attention.measures.distance import DISTANCE
+from ..attention.spans import Spans
 from ..bounds.bounder import Bounder
 from ..budget import OPTIONAL, Budget, is_over
 from ..compound import Compound
@@ -24,7 +24,7 @@ from ..network.layers import ENTRY, RELU
 from ..regions.patterns import bit_places
 from ..regions.region import RegionSet
 from ..tolerances import UNIT
-from .attention import Doubtful, label_attention
+from .attention import Doubtful, label_attention, reaches
 from .classification import Pieces, classify, piece_coverage, strip_volumes
 from .hull_proof import HullProof, vertex_batches
 from .pattern_points import PatternPoints, has_windows
@@ -90,6 +90,7 @@ def settle_patterns(
     bounds, is_open, slivers = np.tile([0.0, np.inf], (len(chosen), 1)), np.ones(len(chosen), dtype=bool), 0.0
     exact = exact_labels(compound, proof.label, budget) if len(chosen) <= affordable(compound) else None
     known: dict[tuple[int, bytes], tuple[float, float]] = {}
+    spans = Spans.of_regions(compound, regions, has_shapes=True)
     points = PatternPoints(compound) if has_windows(compound.graph) and not is_wide else None
     numbered = 0 if points is None else points.affordable
     for place, region in enumerate(chosen.tolist()):
@@ -115,8 +116,14 @@ def settle_patterns(
             is_open[place] = False
             continue
         cell = int(regions.cell[region])
-        reaches = [known.setdefault((cell, one), pattern_reach(compound, curves, cell, one)) for one in main]
-        bounds[place] = min(low for low, _ in reaches), max(high for _, high in reaches)
+        if curves.options.method.factor_baseline is not None:
+            own = spans.take(np.full(len(main), region))
+            measured, errors = curves.on_shapes(main, own)
+            each = reaches(measured, own, errors)
+            bounds[place] = each[:, 0].min(), each[:, 1].max()
+            continue
+        both = [known.setdefault((cell, one), pattern_reach(compound, curves, cell, one)) for one in main]
+        bounds[place] = min(low for low, _ in both), max(high for _, high in both)
     unknown = np.flatnonzero(is_open & np.isinf(bounds[:, 1]))
     bounds[unknown] = proof.inconsistencies(regions.polytopes, regions.cell, chosen[unknown])
     return Settled(Doubtful(chosen[is_open], bounds[is_open]), min(1.0, kinks + slivers))
@@ -210,7 +217,7 @@ def pattern_reach(
     axis, knots = compound.perturbed.moving_axis, compound.cells[cell]
     width = 0.0 if axis is None else float(knots.high[axis] - knots.low[axis])
     where = np.array([[0.0, width]]) if taus is None else np.clip(taus, 0.0, width)[None]
-    low, high = label_attention(found, where, 0.0, errors).reach[0]
+    low, high = label_attention(found, Spans(where), 0.0, errors).reach[0]
     # NaN bounds nothing.
     return float(low) if low >= 0.0 else 0.0, float(high) if high >= 0.0 else np.inf
 
@@ -244,11 +251,10 @@ def kink_inconsistency(
     is_convex = measure != DISTANCE or curves.options.filter.is_linear
     if not is_convex or (moves and not measure.is_quasiconvex):
         return np.inf
-    # Forms vanish up to the sum of the errors; the values themselves may be off by one more error.
-    together = 2.0 * _error_of_all(compound, errors) + 2.0 * float(regions.accuracy.missed.sum())
-    taus: list[Range] = [(low, high) for low, high in region_taus(compound, regions).tolist()]
+    together = error_together(compound, regions, errors)
+    taus: list[Range] = [(low, high) for low, high in Spans.of_regions(compound, regions).taus.tolist()]
     known, found = _known_ranges(regions, taus, moves=moves), dict[tuple[int, bytes], Range]()
-    corners = _Corners(compound)
+    corners = PatternCorners(compound)
     for places, vertices in vertex_batches(regions.polytopes, regions.cell, np.arange(len(regions)), bounder.batch):
         if is_over(budget):
             return np.inf
@@ -295,8 +301,11 @@ def _joined(one: Range, other: Range) -> Range:
     return min(one[0], other[0]), max(one[1], other[1])
 
 
-def _error_of_all(compound: Compound, errors: list[np.ndarray]) -> float:
-    """The sum of the errors of all kinks: of every ReLU, and of every entry with the winner of its window."""
+def error_together(compound: Compound, regions: RegionSet, errors: list[np.ndarray]) -> float:
+    """How far from zero forms may be, all together, where neurons are uncertain: see `kink_inconsistency`.
+
+    It holds the errors of every ReLU, and of every entry with the winner of its window.
+    """
     total = 0.0
     for layer, error in zip(compound.graph.layers, errors, strict=False):
         own = error
@@ -306,14 +315,15 @@ def _error_of_all(compound: Compound, errors: list[np.ndarray]) -> float:
                 largest = np.maximum.reduceat(error[layer.entries], layer.starts)
                 own[layer.entries] = 2.0 * np.repeat(largest, np.diff(layer.starts, append=len(layer.entries)))
         total += float(own.sum())
-    return total
+    # Forms vanish up to the sum of the errors; the values themselves may be off by one more error.
+    return 2.0 * total + 2.0 * float(regions.accuracy.missed.sum())
 
 
 Choice = list[tuple[int, ...]]
 """What an uncertain ReLU or window may be: lists of active neurons."""
 
 
-class _Corners:
+class PatternCorners:
     """The patterns that meet where some neurons are uncertain."""
 
     def __init__(self, compound: Compound) -> None:

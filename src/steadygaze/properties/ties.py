@@ -110,8 +110,9 @@ def tie_volumes(
     is_unknown, surely = np.ones(len(regions), dtype=bool), 0.0
     certain = np.setdiff1d(np.arange(len(regions)), uncertain)
     for group, matters in depending(compound, regions, options, certain, part=part, budget=budget):
-        is_unknown[group] = matters is None
-        surely += float(volumes[group].sum()) if matters else 0.0
+        # Black pixels may hide a change of gradients that are multiplied by the image.
+        is_unknown[group] = matters is None or (matters and options.method.factor_baseline is not None)
+        surely += float(volumes[group].sum()) if matters and not is_unknown[group[0]] else 0.0
     return TieVolumes(surely, float(volumes[is_unknown].sum()))
 
 

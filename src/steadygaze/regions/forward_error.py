@@ -90,7 +90,7 @@ def _kink_share(compound: Compound, accuracy: Accuracy, errors: list[np.ndarray]
     error = np.concatenate(
         [kink_errors(layer, *both) for layer, *both in zip(compound.graph.layers, errors, missed, strict=False)]
     )
-    pixel = float(_pixel_errors(compound, accuracy).max())
+    pixel = float(pixel_errors(compound, accuracy).max())
     near = np.min([cell.program.near[-len(error) - compound.graph.classes :] for cell in compound.programs], axis=0)
     # Pixel scales are at least 1 in the clip's second layer, and not needed in the first.
     if not (error < near[: len(error)]).all() or not pixel < NEAR:
@@ -159,7 +159,7 @@ def _propagate(compound: Compound, accuracy: Accuracy) -> list[np.ndarray]:
     peaks, missed = (by_layer(compound, values) for values in (accuracy.peaks, accuracy.missed))
     around = region_coverage(accuracy)
     size = np.maximum(_pixel_sizes(compound), 1.0)
-    error = _pixel_errors(compound, accuracy)
+    error = pixel_errors(compound, accuracy)
     length = _length(error)
     errors = []
     for number, (affine, segment) in enumerate(zip(compound.chain.maps, compound.graph.steps, strict=True)):
@@ -217,7 +217,7 @@ def _folding(segment: Sequence[Step], size: np.ndarray) -> np.ndarray:
     return gamma(sum(step.terms + 8 for step in segment)) * magnitude(segment, size[None])[0]
 
 
-def _pixel_errors(compound: Compound, accuracy: Accuracy) -> np.ndarray:
+def pixel_errors(compound: Compound, accuracy: Accuracy) -> np.ndarray:
     """Bounds (pixels,) on the errors of the pixels' forms before and after the clip."""
     rounding = gamma(16 + 4 * compound.domain.dimension) * compound.perturbed.magnitudes
     around = region_coverage(accuracy) + 8.0 * UNIT

@@ -38,9 +38,9 @@ class Thresholds:
 
     deltas (N,) and texts: each as a number and as an argument of `with_delta`; `chosen` is the result's own. areas
     (N, 2) by name. kept_from (U,): AR at all steps from this one on (N: never); lost_until (U,): IR at all steps before
-    this one. In between a unit is undecided, except for slabs: slab_unit (E,) and slabs (E, 4), those of step k from
-    slab_starts[k] on. A slab gives the t of the moving parameter where the unit is AR (from the first number to the
-    second), and outside of which it is IR (from the third to the fourth).
+    this one. In between a unit is undecided, except for slabs: slab_unit (E,) and slabs (E, 4 + D), those of step k
+    from slab_starts[k] on. The last numbers of a slab are a direction; along it, the unit is AR from the first number
+    to the second, and IR outside of the third to the fourth.
     """
 
     deltas: np.ndarray
@@ -65,16 +65,16 @@ def make_thresholds(result: Result) -> Thresholds:
     if result.answer.grid is not None:
         return _chunk_thresholds(result)
     answers, (boxes, regions) = result.tiling.answers, count_units(result)
-    units = boxes + regions
+    units, no_slabs = boxes + regions, np.zeros((0, 4 + result.question.compound.coordinates))
     exact = None if answers is None or answers.curves is None else NearDelta(answers)
     if not result.is_measured or (answers is not None and exact is None):
         own, areas = np.array([result.answer.delta]), {name: np.array([area]) for name, area in result.areas.items()}
         never, none = np.ones(units, dtype=np.int64), np.zeros(0, dtype=np.int64)
-        return Thresholds(own, (result.stated.text,), 0, areas, never, 0 * never, np.zeros(2), none, np.zeros((0, 4)))
+        return Thresholds(own, (result.stated.text,), 0, areas, never, 0 * never, np.zeros(2), none, no_slabs)
     deltas, texts = _steps(result, _largest(result, exact))
     states = np.ones((len(deltas), units), dtype=np.uint8)
     rows: list[dict[str, tuple[float, float]]] = []
-    slab_unit, slabs, counts = [np.zeros(0, dtype=np.int64)], [np.zeros((0, 4))], [0]
+    slab_unit, slabs, counts = [np.zeros(0, dtype=np.int64)], [no_slabs], [0]
     chosen = int(np.argmin(np.abs(deltas - result.answer.delta)))
     for step, delta in enumerate(deltas):
         cells = np.zeros((3, 3))
@@ -211,8 +211,9 @@ def make_delta_curve(result: Result, known: Thresholds) -> DeltaCurve | None:
     answers = result.tiling.answers
     kinks = 0.0 if answers is None or answers.curves is None else answers.slivers
     curve = DeltaCurve(steps, np.maximum(least - kinks, 0.0), np.minimum(most + kinks, 1.0))
-    # If the expected map moves, the enclosures of whole regions are wide.
-    return curve if result.question.perturbed.moving_axis is None else _sharpened(curve, known)
+    # If losses change within regions, the enclosures of whole regions are wide.
+    is_constant = result.question.perturbed.moving_axis is None and (answers is None or not answers.changes_in_regions)
+    return curve if is_constant else _sharpened(curve, known)
 
 
 def _enclosures(result: Result) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -7,14 +7,17 @@ from functools import cached_property
 
 import numpy as np
 
-from ..attention.inconsistency import Inconsistency, region_taus
+from ..attention.factored import values
+from ..attention.inconsistency import Inconsistency
 from ..attention.map_errors import MapErrors, SingleCurves
 from ..attention.measures.distance import DISTANCE
+from ..attention.spans import Spans
 from ..budget import Budget
 from ..compound import Compound
 from ..labels import ATTENTIONS, CLASSIFICATIONS, Kept, Label, Property, Verdict
 from ..properties.attention import AttentionLabels, Doubtful, label_attention, reaches, unknown_attention
 from ..properties.classification import MOST_WORK, Pieces, hull_work
+from ..properties.factored_kinks import factored_kink_loss
 from ..properties.hull_proof import HullProof
 from ..properties.joint import JointPieces, Shares, add_cells, join, missing_cells, piece_cells, shares
 from ..properties.kept_box import Suspects, attention_suspects, label_suspects
@@ -37,6 +40,8 @@ def inconsistency_at(
     cells (R,) are the knot cells of all regions.
     """
     curve = curves.curve[region]
+    if curves.is_factored:
+        return values(curves, curve, points)
     axis = compound.perturbed.moving_axis
     tau = np.zeros(len(points))
     if axis is not None:
@@ -89,17 +94,22 @@ class Answers:
         return replace(self, regions=replace(regions, doubtful=doubtful), pieces=pieces)
 
     @cached_property
-    def taus(self) -> np.ndarray:
-        """Range of τ of every region (R, 2)."""
-        return region_taus(self.compound, self.regions)
+    def spans(self) -> Spans:
+        """Where the regions lie, as far as their losses depend on it."""
+        return Spans.of_regions(self.compound, self.regions, has_shapes=self.changes_in_regions)
+
+    @property
+    def changes_in_regions(self) -> bool:
+        """Whether losses change within regions in all directions, not only along the moving parameter."""
+        return self.curves is not None and self.curves.is_factored
 
     def at(self, delta: float) -> "Answer":
         """The answer for an absolute δ."""
         if self.curves is None or self.errors is None:
-            labels = unknown_attention(self.taus, delta)
+            labels = unknown_attention(self.spans, delta)
         else:
-            labels = label_attention(self.curves, self.taus, delta, self.errors, self.doubtful)
-        joint = join(self.compound, self.regions, self.pieces, labels)
+            labels = label_attention(self.curves, self.spans, delta, self.errors, self.doubtful)
+        joint = join(self.regions, self.pieces, labels)
         if self.is_part:
             return Answer(self, delta, labels, joint, add_cells([piece_cells(joint)]))
         accuracy = self.regions.accuracy
@@ -191,8 +201,8 @@ class Answers:
         if self.errors is None or len(self.regions) * hull_work(self.compound) > MOST_WORK:
             return np.inf
         curves = SingleCurves(self.compound, self.errors.options, self.errors.original_doubt)
-        bounder = self.proof.bounder
-        return kink_inconsistency(self.compound, self.regions, self.forward_errors, curves, bounder, self.budget)
+        find = kink_inconsistency if self.errors.options.method.factor_baseline is None else factored_kink_loss
+        return find(self.compound, self.regions, self.forward_errors, curves, self.proof.bounder, self.budget)
 
     @cached_property
     def proof(self) -> HullProof:
@@ -206,7 +216,7 @@ class Answers:
         """A bound of ai over all regions, from the error bound for all maps; infinite if that is not certain."""
         if self.curves is None or self.errors is None or self.regions.stopped is not None:
             return math.inf
-        top = float(reaches(self.curves, self.taus, self.errors.coarse)[:, 1].max(initial=0.0))
+        top = float(reaches(self.curves, self.spans, self.errors.coarse)[:, 1].max(initial=0.0))
         found = max(top, float(self.doubtful.bounds[:, 1].max(initial=0.0)))
         # NaN bounds nothing.
         return found if math.isfinite(top) and math.isfinite(found) else math.inf
@@ -216,11 +226,11 @@ class Answers:
         """The smallest δ known to make every region AR, kinks aside, rounded up; None if a map is not certain."""
         if self.curves is None or self.errors is None or math.isinf(self.largest_inconsistency):
             return None
-        top, high = (reaches(self.curves, self.taus, error)[:, 1] for error in (0.0, self.errors.coarse))
+        top, high = (reaches(self.curves, self.spans, error)[:, 1] for error in (0.0, self.errors.coarse))
         largest = int(np.argmax(top))
         near = np.unique(self.curves.curve[high >= top[largest] - (high[largest] - top[largest])])
-        settled = self.errors.settle(near, self.taus)  # all others stay below, whatever the outcome
-        found = settled.curves.measure.slabs(settled.curves, self.taus[settled.regions], 0.0, settled.slack).reach[:, 1]
+        settled = self.errors.settle(near, self.spans)  # all others stay below, whatever the outcome
+        found = reaches(settled.curves, self.spans.take(settled.regions), settled.slack)[:, 1]
         return round_up(max(float(found.max()), float(self.doubtful.bounds[:, 1].max(initial=0.0))))
 
 
@@ -306,7 +316,7 @@ class Answer(CountedAnswer):
         regions = self.answers.regions
         if name == Label.CR:
             return [label_suspects(regions, self.joint)]
-        return [attention_suspects(self.compound, regions, self.joint, self.labels)]
+        return [attention_suspects(self.joint, self.labels)]
 
     @cached_property
     def classifications(self) -> np.ndarray:

@@ -14,9 +14,9 @@ import numpy as np
 
 from ..accuracy import Accuracy
 from ..attention.distances import Distance
+from ..attention.factored import number_count
 from ..attention.inconsistency import Inconsistency, SharedArray, cell_facts
 from ..attention.map_errors import MapErrors
-from ..attention.measures import Measure
 from ..attention.measures.distance import DISTANCE
 from ..errors import StoreError
 from ..labels import Stop
@@ -125,17 +125,17 @@ def array_shapes(
     is_measured: bool = True,
     version: int = SCHEMA_VERSION,
     is_part: bool = False,
-    measure: Measure = DISTANCE,
+    has_sums: bool = False,
 ) -> Shapes:
     """The arrays of a map with so many coordinates (2 or 3), in the order in which they are stored.
 
-    If attention was not measured, there are no curves. `measure` is the property of attention. `version` is the schema
-    version of the result. is_part: of a chunk of a map.
+    If attention was not measured, there are no curves. has_sums: see `AttentionOptions`. `version` is that of the
+    result's schema. is_part: of a chunk of a map.
     """
     shapes = SHAPES
     if is_part:
         shapes = {name: shape for name, shape in SHAPES.items() if name not in ACCURACY_ARRAYS} | PART_ARRAYS
-    if is_measured and measure != DISTANCE:
+    if is_measured and has_sums:
         shapes = shapes | SUMS
     if coordinates > 2:
         shapes = {name: shape for name, shape in shapes.items() if not name.endswith("_edges")} | SOLID_SHAPES
@@ -164,7 +164,7 @@ def pack(
         found["cut_id"] = cut_id
     shapes = array_shapes(
         regions.polytopes.dimension, is_measured=curves is not None, is_part=cut_id is not None,
-        measure=DISTANCE if curves is None else curves.measure,
+        has_sums=curves is not None and (curves.is_factored or curves.measure != DISTANCE),
     )  # fmt: skip
     for name in shapes:
         for source in (regions, regions.accuracy, pieces, curves):
@@ -197,10 +197,11 @@ def unpack_map(
         "parameters": question.compound.domain.dimension,
         "pattern bytes": sum(-(-neurons // 8) for neurons in hidden),
     }
-    measure = question.attention.measure
+    attention = question.attention
     shapes = array_shapes(
-        question.compound.coordinates, is_measured=is_measured, is_part=accuracy is not None, measure=measure
-    )
+        question.compound.coordinates, is_measured=is_measured, is_part=accuracy is not None,
+        has_sums=attention.has_sums,
+    )  # fmt: skip
     checked = {name: shaped(name, arrays[name], shapes[name], sizes) for name in shapes}
     _check_indices(checked, sizes, question)
     if is_measured:
@@ -228,10 +229,13 @@ def unpack_map(
         return regions, pieces, None
     found: dict[str, Any] = {name: checked[name] for name in CURVE_ARRAYS}
     curves = Inconsistency(terms=question.perturbed.x0.size, **found)
-    if measure != DISTANCE:
+    if attention.has_sums:
         terms = curves.terms * sizes["compared classes"]
-        facts = cell_facts(question.compound, question.attention, SharedArray(question.original))
-        curves = replace(curves, terms=terms, sums=checked["sums"], measure=measure, facts=facts)
+        curves = replace(curves, terms=terms, sums=checked["sums"], measure=attention.measure)
+        if attention.method.factor_baseline is not None:
+            return regions, pieces, replace(curves, is_factored=True)
+        facts = cell_facts(question.compound, attention, SharedArray(question.original))
+        curves = replace(curves, facts=facts)
     return regions, pieces, curves
 
 
@@ -261,8 +265,8 @@ def unpack_answers(
 
 def read_answers(path: Path, numbers: Mapping[str, Any], question: Question, *, version: int) -> Answers:
     """The regions in a file; raises StoreError with its name."""
-    is_measured, measure = question.measures_regions, question.attention.measure
-    shapes = array_shapes(question.compound.coordinates, is_measured=is_measured, version=version, measure=measure)
+    is_measured, has_sums = question.measures_regions, question.attention.has_sums
+    shapes = array_shapes(question.compound.coordinates, is_measured=is_measured, version=version, has_sums=has_sums)
     arrays = read_arrays(path, list(shapes))
     try:
         return unpack_answers(arrays, numbers, question, is_measured=is_measured)
@@ -380,9 +384,11 @@ def _check_curves(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int], qu
         check_range(name, arrays[name], 0, count)
     moves, is_line = question.perturbed.moving_axis is not None, question.attention.distance is Distance.L1
     filled = "broken lines" if moves and is_line else "quadratics" if moves else "constants"
-    if question.attention.measure != DISTANCE:
+    if question.attention.has_sums:
         filled = "sums"
         numbers = question.attention.measure.count(question.perturbed.x0.shape, moves=moves)
+        if question.attention.method.factor_baseline is not None:
+            numbers = number_count(question.compound.coordinates)
         is_right = sizes["curves"] == 0 or sizes["numbers"] == numbers
         require(is_right, "sums", f"has {sizes.get('numbers')} numbers for each curve instead of {numbers}")
     for word in ("constants", "quadratics", "broken lines"):

@@ -4,7 +4,7 @@ A map claims violations at the centres of its pieces, nearest to zero first.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from ..attention.measures.distance import DISTANCE
 from ..labels import Kept
 from ..network.model import LEAST_SHARE
+from ..properties.attention import reaches
 from ..properties.joint import JointPieces
 from ..properties.nearest import nearest_points
 from ..regions.patterns import unpack
@@ -122,7 +123,11 @@ def piece_claim(answer: Answer, piece: int) -> Claim:
             return np.inf
         curve = answers.curves.curve[region : region + 1]
         error = 2.0 * min(answers.errors.coarse, float(answers.errors.of(curve)[0]))
-        return answers.curves.measure.slack(answers.curves, int(curve[0]), answers.taus[region], error)
+        if answers.curves.is_factored:
+            own, span = replace(answers.curves, curve=curve), answers.spans.take(np.array([region]))
+            wide, narrow = (np.ptp(reaches(own, span, one)[0]) for one in (error, 0.0))
+            return float(0.5 * max(wide - narrow, 0.0))
+        return answers.curves.measure.slack(answers.curves, int(curve[0]), answers.spans.taus[region], error)
 
     least, most = joint.pieces.margin[piece]
     # If logits are equal up to rounding, a piece has both signs, and its centre may be on the other side.

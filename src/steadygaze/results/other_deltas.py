@@ -33,7 +33,11 @@ class NearDelta:
         self.rest = pieces.polytopes.volumes - self.strip
         self.doubtful = float(answers.regions.polytopes.volumes[answers.doubtful.regions].sum())
         self.states = np.zeros(len(answers.regions), dtype=np.uint8)
-        self.slab_region, self.slabs = np.zeros(0, dtype=np.int64), np.zeros((0, 4))
+        self.slab_region, self.slabs = np.zeros(0, dtype=np.int64), self._no_slabs
+
+    @property
+    def _no_slabs(self) -> np.ndarray:
+        return np.zeros((0, 4 + self.answers.compound.coordinates))
 
     def ask(self, delta: float, *, is_own: bool = False) -> np.ndarray:
         """Shares (3, 3) of reached parts for δ (`is_own`: as exactly as the answer); sets `states` (R,) and slabs."""
@@ -48,7 +52,7 @@ class NearDelta:
             cells[Kept.UNKNOWN, attention] += self.strip[is_such].sum()
             for code in (Kept.YES, Kept.NO):
                 cells[code, attention] += self.rest[is_such & (label == code)].sum()
-        self.slab_region, self.slabs = near[:0], np.zeros((0, 4))
+        self.slab_region, self.slabs = near[:0], self._no_slabs
         if len(near):
             chosen = np.flatnonzero(state == Kept.UNKNOWN)
             labels = self._label(near, delta, is_coarse=not is_own)
@@ -64,49 +68,44 @@ class NearDelta:
         """Labels of all regions; only the near ones count."""
         answers, curves = self.answers, self.curves
         own = replace(curves, curve=curves.curve[near])
-        taus, doubtful = answers.taus[near], answers.doubtful.among(near)
+        spans, doubtful = answers.spans.take(near), answers.doubtful.among(near)
         if is_coarse:
-            labels = label_coarsely(own, taus, delta, self.errors, doubtful)
+            labels = label_coarsely(own, spans, delta, self.errors, doubtful)
         else:
             errors = self.errors.for_curves(answers.regions.patterns, own)
-            labels = label_attention(own, taus, delta, errors, doubtful)
-        count = len(answers.regions)
-        columns = {}
-        for name in ("inner", "outer", "reach"):
-            columns[name] = np.zeros((count, 2))
-            columns[name][near] = getattr(labels, name)
-        return AttentionLabels(delta, taus=answers.taus, **columns)
+            labels = label_attention(own, spans, delta, errors, doubtful)
+        columns: dict[str, Any] = {}
+        for name in ("inner", "outer", "ends", "reach", "along"):
+            found = getattr(labels, name)
+            if found is not None:
+                columns[name] = np.zeros((len(answers.regions), found.shape[1]))
+                columns[name][near] = found
+        return AttentionLabels(delta, **columns)
 
     def _near_cells(self, chosen: np.ndarray, labels: AttentionLabels) -> np.ndarray:
         answers, pieces = self.answers, self.answers.pieces
         names = ("region", "winner", "margin", "slack", "most_strip")
         columns: dict[str, Any] = {name: getattr(pieces, name)[chosen] for name in names}
         own = replace(pieces, polytopes=pieces.polytopes.take(chosen), **columns)
-        return piece_cells(join(answers.compound, answers.regions, own, labels))
+        return piece_cells(join(answers.regions, own, labels))
 
     def _keep(self, near: np.ndarray, labels: AttentionLabels) -> None:
         """Write states of near regions, and slabs of the regions that are partly AR."""
         is_kept, is_lost = labels.is_kept[near], labels.is_lost[near]
         self.states[near[is_kept]], self.states[near[is_lost]] = Kept.YES, Kept.NO
-        axis = self.answers.compound.perturbed.moving_axis
-        if axis is None:
+        if labels.along is None:
             return
         inner, outer = labels.inner[near], labels.outer[near]
-        has_any = (inner[:, 0] <= inner[:, 1]) | (outer != labels.taus[near]).any(axis=1)
+        has_any = (inner[:, 0] <= inner[:, 1]) | (outer != labels.ends[near]).any(axis=1)
         mixed = ~is_kept & ~is_lost & has_any & ~self.answers.regions.doubtful[near].astype(bool)
-        compound = self.answers.compound
-        lows = np.array([cell.low[axis] for cell in compound.cells])[self.answers.regions.cell[near[mixed]]]
-        slabs = compound.domain.to_unit(np.hstack([inner[mixed], outer[mixed]]) + lows[:, None], axis)
-        is_empty = inner[mixed, 0] > inner[mixed, 1]
-        slabs[is_empty, :2] = [2.0, -2.0]
-        self.slab_region, self.slabs = near[mixed], slabs
+        self.slab_region, self.slabs = near[mixed], np.hstack([inner, outer, labels.along[near]])[mixed]
 
 
 def coarse_reach(answers: Answers) -> np.ndarray:
     """Bounds (R, 2) of ai that hold for every δ; nothing is known if it was not measured."""
     if answers.curves is None or answers.errors is None:
         return np.tile([0.0, np.inf], (len(answers.regions), 1))
-    reach = reaches(answers.curves, answers.taus, answers.errors.coarse)
+    reach = reaches(answers.curves, answers.spans, answers.errors.coarse)
     reach[answers.doubtful.regions] = answers.doubtful.bounds
     return reach
 

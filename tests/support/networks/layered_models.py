@@ -11,8 +11,9 @@ import numpy as np
 from steadygaze.api import verify
 from steadygaze.attention.distances import Distance
 from steadygaze.attention.filters import Filter
-from steadygaze.attention.inconsistency import measure, original_maps
+from steadygaze.attention.inconsistency import original_maps
 from steadygaze.attention.map_errors import MapErrors
+from steadygaze.attention.measuring import measure
 from steadygaze.attention.options import AttentionOptions
 from steadygaze.budget import Budget
 from steadygaze.compound import Compound

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steadygaze.api import verify
-from steadygaze.attention.inconsistency import measure
 from steadygaze.attention.map_errors import MapErrors
+from steadygaze.attention.measuring import measure
 from steadygaze.engines.refine.boxes import Boxes, State
 from steadygaze.engines.refine.merged_answer import box_at
 from steadygaze.engines.refine.refine_tiling import RefineTiling

@@ -53,6 +53,9 @@ class FilterStep(ABC):
     is_linear: ClassVar[bool] = False
     """Whether the filter of a sum is the sum of the filtered maps."""
 
+    is_pixelwise: ClassVar[bool] = False
+    """Whether |filtered f · a| is |f| · |filtered a| for any factors f of pixels."""
+
     @abstractmethod
     def value(self, maps: np.ndarray) -> np.ndarray:
         """Filter maps (…, C, H, W): the definition, and the reference for every other form."""
@@ -131,6 +134,11 @@ class Filter:
     def is_linear(self) -> bool:
         """Whether the filter of a sum is the sum of the filtered maps."""
         return all(step.is_linear for step in self.parts)
+
+    @property
+    def is_pixelwise(self) -> bool:
+        """Whether |filtered f · a| is |f| · |filtered a| for any factors f of pixels."""
+        return all(step.is_pixelwise for step in self.parts)
 
     def __call__(self, maps: np.ndarray) -> np.ndarray:
         """Filter maps (…, C, H, W)."""

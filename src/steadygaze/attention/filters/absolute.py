@@ -19,6 +19,7 @@ class Absolute(FilterStep):
     """The absolute value of every entry."""
 
     name: ClassVar[str] = "abs"
+    is_pixelwise: ClassVar[bool] = True
 
     def value(self, maps: np.ndarray) -> np.ndarray:
         return np.abs(maps)

@@ -157,6 +157,31 @@ class Measure(Wording):
         """What `slabs` and `values` need to know about a knot cell beside the sums."""
         return None
 
+    def takes_factor(self, norm: Distance) -> bool:
+        """Whether losses of gradients times the image are ratios of affine functions on a region (see `factored`).
+
+        Then `absolute_terms` and `term_weights` say which. Nothing may move.
+        """
+        return False
+
+    def absolute_terms(self, maps: np.ndarray, at: Expectation) -> np.ndarray:
+        """Numbers of at least 0 (P, pixels) of filtered gradients (P, K', C, H, W), for every pixel and channel.
+
+        Each is multiplied by the distance of its pixel from the baseline. The expected maps are gradients, too.
+        """
+        raise NotImplementedError(f"losses of {self.name} are not affine on regions")
+
+    def term_weights(self, at: Expectation) -> np.ndarray:
+        """Weights (2, pixels) of these numbers, of at least 0: the loss is the first sum divided by the second.
+
+        One row stands for a sum that is divided by one.
+        """
+        raise NotImplementedError(f"losses of {self.name} are not affine on regions")
+
+    def largest_loss(self, bound: np.ndarray) -> np.ndarray:
+        """The largest losses that bounds (N,) of the ratio leave possible; infinite where the divisor may be 0."""
+        return bound
+
     @abstractmethod
     def count(self, shape: tuple[int, ...], *, moves: bool) -> int:
         """How many numbers `sums` gives for images of a shape (C, H, W)."""
@@ -187,6 +212,19 @@ class Measure(Wording):
         reaches = (self.slabs(both, ends, 0.0, np.full(len(curves.curve_cell), one)).reach for one in (error, 0.0))
         wide, narrow = (reach[:, 1] - reach[:, 0] for reach in reaches)
         return float(0.5 * np.maximum(wide - narrow, 0.0).max())
+
+
+def absolute_sums(maps: np.ndarray) -> np.ndarray:
+    """Absolute values of maps (P, K', C, H, W), summed over the classes: (P, pixels), channel by channel.
+
+    >>> absolute_sums(np.array([[[[[-1.0]]], [[[2.0]]]]]))
+    array([[3.]])
+    """
+    # Class by class: numpy takes several times as long to add up an axis of few entries.
+    total = np.abs(maps[:, 0])
+    for number in range(1, maps.shape[1]):
+        total += np.abs(maps[:, number])
+    return total.reshape(len(maps), -1)
 
 
 @cache

@@ -10,7 +10,7 @@ from ...tolerances import LEAST_ROOT, down, gamma, up
 from ...words import ALL_DIGITS, comparison, rounded
 from .. import curve_kernels
 from ..distances import Distance
-from . import Ends, Expectation, Measure, Slabs
+from . import Ends, Expectation, Measure, Slabs, absolute_sums
 from .enclosing_kernels import map_distances
 from .wording import Clauses, Stated
 
@@ -96,6 +96,15 @@ class Inconsistent(Measure):
 
     def sums(self, maps: np.ndarray, at: Expectation) -> np.ndarray:
         raise NotImplementedError("the curves of distances have a form of their own")
+
+    def takes_factor(self, norm: Distance) -> bool:
+        return norm is Distance.L1
+
+    def absolute_terms(self, maps: np.ndarray, at: Expectation) -> np.ndarray:
+        return absolute_sums(maps - at.maps)
+
+    def term_weights(self, at: Expectation) -> np.ndarray:
+        return np.ones((1, at.maps[0].size))
 
     def count(self, shape: tuple[int, ...], *, moves: bool) -> int:
         return 0

@@ -10,7 +10,7 @@ from ...threshold import Threshold
 from ...tolerances import LEAST, down, gamma, up
 from ...words import ALL_DIGITS, rounded, rounded_down, rounded_up
 from ..distances import Distance
-from . import NO_ATTENTION, WEIGHT_ERROR, Ends, Expectation, Measure, Slabs
+from . import NO_ATTENTION, WEIGHT_ERROR, Ends, Expectation, Measure, Slabs, absolute_sums
 from .enclosing_kernels import mass_ends
 from .lines import slabs_between
 from .wording import TOO_LARGE, Clauses, Stated
@@ -140,6 +140,21 @@ class OnObject(Measure):
         columns = [1.0 - at.weights.ravel(), np.ones(mass.shape[1])]
         columns.insert(1, np.zeros(mass.shape[1]) if at.weight_slope is None else -at.weight_slope.ravel())
         return mass @ np.stack(columns, axis=1)
+
+    def takes_factor(self, norm: Distance) -> bool:
+        return True
+
+    def absolute_terms(self, maps: np.ndarray, at: Expectation) -> np.ndarray:
+        return absolute_sums(maps)
+
+    def term_weights(self, at: Expectation) -> np.ndarray:
+        assert at.weights is not None
+        outside = np.tile(1.0 - at.weights.ravel(), at.maps.shape[1])
+        return np.stack([outside, np.ones(len(outside))])
+
+    def largest_loss(self, bound: np.ndarray) -> np.ndarray:
+        # Where there may be no mass, there may be no attention.
+        return np.where(np.isinf(bound), NO_ATTENTION, np.minimum(bound, 1.0))
 
     def count(self, shape: tuple[int, ...], *, moves: bool) -> int:
         return 3

@@ -12,8 +12,9 @@ from functools import cached_property
 
 import numpy as np
 
-from ...attention.inconsistency import join_curves, measure
+from ...attention.inconsistency import join_curves
 from ...attention.map_errors import MapErrors
+from ...attention.measuring import measure
 from ...budget import Budget
 from ...labels import Stop
 from ...properties.settling import label_pieces

@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ...attention.inconsistency import measure
 from ...attention.map_errors import MapErrors
+from ...attention.measuring import measure
 from ...budget import Budget
 from ...properties.settling import label_pieces
 from ...question import Question

@@ -7,8 +7,9 @@ from enum import IntEnum
 
 import numpy as np
 
-from ...attention.inconsistency import Inconsistency, join_curves, measure
+from ...attention.inconsistency import Inconsistency, join_curves
 from ...attention.map_errors import MapErrors
+from ...attention.measuring import measure
 from ...bounds.bounder import Bounder, Enclosures
 from ...budget import WALKING, Budget, give_back_memory, is_over
 from ...compound import Compound

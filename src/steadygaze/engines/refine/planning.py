@@ -193,7 +193,8 @@ class Costs(NamedTuple):
             region += MAP_WORK + (LOCAL_MAP_SHARE if _is_local(bounder) else MAP_SHARE) * work
             if bounder.explained is not None:
                 box += 3.0 * (rows + 1.0) * bounder.explained.work
-            if bounder.attention.method.changes_in_regions or bounder.perturbed.has_enclosed_maps:
+            moves, has_enclosed = bounder.perturbed.moving_axis is not None, bounder.perturbed.has_enclosed_maps
+            if has_enclosed or not bounder.attention.has_straight_borders(moves=moves):
                 region = float("inf")  # its maps change within a region
         perturbed = bounder.perturbed
         is_possible = (

@@ -307,8 +307,10 @@ def restore_tiling(content: dict[str, Any], folder: Path, question: Question) ->
     has_parted = bool(content["boxes"].get("parted"))  # earlier versions parted no boxes
     names = [name for name in SHAPES if (has_exact or name != "box_of") and (has_parted or name not in PART_SHAPES)]
     if has_exact:
-        kind = question.attention.measure
-        shapes = array_shapes(question.compound.coordinates, is_measured=is_measured, version=version, measure=kind)
+        has_sums = question.attention.has_sums
+        shapes = array_shapes(
+            question.compound.coordinates, is_measured=is_measured, version=version, has_sums=has_sums
+        )
         names += list(shapes)
     arrays = read_arrays(path, names)
     try:

@@ -383,7 +383,8 @@ class Sampler:
         if answers.curves is not None and answers.errors is not None:
             curves = replace(answers.curves, curve=answers.curves.curve[region])
             rounding = LOGITS * (answers.size if curves.measure == DISTANCE else 1.0)
-            known = reaches(curves, answers.taus[region], 2.0 * answers.errors.coarse) + np.array([-rounding, rounding])
+            known = reaches(curves, answers.spans.take(region), 2.0 * answers.errors.coarse)
+            known += np.array([-rounding, rounding])
             reach = np.where(answers.regions.doubtful[region, None], reach, known)
         is_piece = np.ones(len(piece), dtype=bool)
         return Samples(points, np.stack([low, high], axis=1), reach, piece, is_piece, is_piece & is_beside)

@@ -95,20 +95,13 @@ def make_parts(labeller: Labeller, visited: Visited, wanted: Property) -> Parts:
 
 def _slab_rows(labeller: Labeller, region: TraversedRegion) -> list[np.ndarray]:
     """The rows a ≤ t ≤ b of the moving axis that bound ai ≤ δ, if they cut the region."""
-    axis, domain = labeller.question.perturbed.moving_axis, labeller.question.perturbed.domain
-    if axis is None:
+    if labeller.question.perturbed.moving_axis is None:
         return []
     labels = labeller.slabs(region)
-    start = labeller.question.perturbed.cells[region.cell].low[axis]
-    middle = 0.5 * (labels.inner[0] + labels.outer[0])
-    rows = []
-    for end, sign, limit in ((0, 1.0, labels.taus[0, 0]), (1, -1.0, labels.taus[0, 1])):
-        if sign * (middle[end] - limit) > 0.0:
-            row = np.zeros(region.dimension + 1)
-            row[axis] = sign
-            row[-1] = -sign * domain.to_unit(start + middle[end], axis)
-            rows.append(row)
-    return rows
+    assert labels.along is not None
+    along, middle = labels.along[0, : region.dimension], 0.5 * (labels.inner[0] + labels.outer[0])
+    ends = ((1.0, middle[0], labels.ends[0, 0]), (-1.0, middle[1], labels.ends[0, 1]))
+    return [sign * np.append(along, -at) for sign, at, limit in ends if sign * (at - limit) > 0.0]
 
 
 def has_inside(traversal: Traversal, region: TraversedRegion, rows: np.ndarray) -> bool:

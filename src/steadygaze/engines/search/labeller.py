@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...attention.map_errors import SingleCurves
+from ...attention.spans import Spans
 from ...bounds.bounder import Hulls
 from ...compound import Compound
 from ...exact import ExactLabels, Outcome
@@ -136,22 +137,20 @@ class Labeller:
         """AR, IR or undecided for a pattern of the classifier, if the expected map is kept."""
         if pattern not in self._constant:
             curves, errors = self.curves.of(0, pattern)
-            name, reach = _named(label_attention(curves, np.zeros((1, 2)), self.delta, errors))
+            name, reach = _named(label_attention(curves, Spans(np.zeros((1, 2))), self.delta, errors))
             self._constant[pattern] = "undecided" if name == Label.AB else name, reach
         return self._constant[pattern][0]
 
     def slabs(self, region: TraversedRegion, *, inner: bool = False) -> AttentionLabels:
-        """Where on the region ai ≤ δ, in τ; with `inner`, on the region without its border."""
-        axis, domain = self.question.perturbed.moving_axis, self.question.perturbed.domain
-        taus = np.zeros((1, 2))
+        """Where on the region ai ≤ δ, in t; with `inner`, on the region without its border."""
+        axis, spans = self.question.perturbed.moving_axis, Spans(np.zeros((1, 2)))
         if axis is not None:
             ends = self._inner_ends(region, axis) if inner else self._outer_ends(region, axis)
-            start = self.question.perturbed.cells[region.cell].low[axis]
-            taus = domain.to_theta(np.array([ends]), axis) - start
+            spans = Spans.of_ends(self.question.compound, np.array([region.cell]), np.array([ends]))
         curves, errors = self.curves.of(region.cell, region.pattern)
         bounds = self._certainty(region).bounds
         doubtful = None if bounds is None else Doubtful(np.zeros(1, dtype=np.int64), bounds)
-        return label_attention(curves, taus, self.delta, errors, doubtful)
+        return label_attention(curves, spans, self.delta, errors, doubtful)
 
     def _outer_ends(self, region: TraversedRegion, axis: int) -> tuple[float, float]:
         """A range of t along an axis that encloses a region."""

@@ -37,7 +37,7 @@ class SearchEngine(Engine):
         """Searches visit regions, take a few parameters, and those along a line start at zero."""
         if question.perturbed.is_curved:
             return refuse_curved(question, self.method)
-        refusal = refuse_changing_maps(question)
+        refusal = refuse_changing_maps(question, is_search=True)
         if refusal is not None:
             return refusal
         domain = question.perturbed.domain

@@ -164,25 +164,24 @@ def _label_parts(labeller: Labeller, one: Visited) -> tuple[Rows, Rows]:
 
 def _attention_parts(labeller: Labeller, one: Visited) -> tuple[Rows, Rows]:
     """The part of a region where the attention is surely kept, and the part where it is not surely lost."""
-    region, axis, domain = one.region, labeller.question.perturbed.moving_axis, labeller.question.perturbed.domain
+    region = one.region
     everything = np.zeros((0, region.dimension + 1))
     if one.attention in (Label.AR, Label.IR):
         return (everything, everything) if one.attention == Label.AR else (None, None)
-    if not one.attention or axis is None:
+    if not one.attention or labeller.question.perturbed.moving_axis is None:
         return None, everything
     labels = labeller.slabs(region)
-    start = labeller.question.perturbed.cells[region.cell].low[axis]
+    assert labels.along is not None
+    along = labels.along[0, : region.dimension]
     parts: list[Rows] = []
     for (low, high), outward in ((labels.inner[0], -1.0), (labels.outer[0], 1.0)):
         if low > high:
             parts.append(None)
             continue
-        rows = np.zeros((2, region.dimension + 1))
-        rows[:, axis] = 1.0, -1.0
+        rows = np.array([np.append(along, -low), np.append(-along, high)])
         # Scaling τ to t rounds a few times.
-        rows[:, -1] = -domain.to_unit(start + low, axis), domain.to_unit(start + high, axis)
         rows[:, -1] += outward * 64.0 * UNIT
-        is_end = np.array([low <= labels.taus[0, 0], high >= labels.taus[0, 1]])
+        is_end = np.array([low <= labels.ends[0, 0], high >= labels.ends[0, 1]])
         parts.append(rows[~is_end])
     return parts[0], parts[1]
 

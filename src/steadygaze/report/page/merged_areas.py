@@ -69,12 +69,13 @@ def merge_tiles(
         owner = owners_on_grid(Polygons(plane.points, plane.starts, edges), GRID)
         is_there = owner.ravel() >= 0
         piece = plane.piece[owner.ravel()[is_there]]
-        unit, t = tiles.unit[piece], _moving_t(compound, plane, is_there)
-        kept_from, lost_until = _steps_at(steps, unit, t)
+        unit, points = tiles.unit[piece], _grid_points(compound, plane, is_there)
+        kept_from, lost_until = _steps_at(steps, unit, points)
         is_box = unit < tiles.boxes
         rows.append((tiles.winner[piece], tiles.label[piece], kept_from, lost_until, is_box))
         owners.append((is_there, owner.shape))
-        shades.append(_values_at(unit, t, values, spans))
+        axis = compound.perturbed.moving_axis
+        shades.append(_values_at(unit, None if axis is None else points[:, axis], values, spans))
     table = _merge(result, rows, shades, steps)
     merged = []
     for (is_there, shape), numbers, (lines, of) in zip(owners, table.numbers, _boundaries(result, planes), strict=True):
@@ -146,24 +147,20 @@ def _merge(result: Result, rows: Sequence[Columns], shades: Sequence[np.ndarray]
     return _AreaTable(np.split(inverse, np.cumsum([len(part) for part in codes])[:-1]), arrays)
 
 
-def _moving_t(compound: Compound, plane: Plane, is_there: np.ndarray) -> np.ndarray | None:
-    """t of the moving parameter at the points of a plane's grid that a piece covers; None if nothing moves."""
-    axis = compound.perturbed.moving_axis
-    if axis is None:
-        return None
+def _grid_points(compound: Compound, plane: Plane, is_there: np.ndarray) -> np.ndarray:
+    """The points t (N, D) of a plane's grid that a piece covers."""
     row, column = np.divmod(np.flatnonzero(is_there), GRID)
-    if axis == plane.axes[0]:
-        return (column + ASIDE[0]) / GRID
-    if axis == plane.axes[1]:
-        return (row + ASIDE[1]) / GRID
-    assert plane.held is not None
-    return np.full(len(row), plane.held[2])
+    points = np.empty((len(row), compound.coordinates))
+    points[:, plane.axes[0]], points[:, plane.axes[1]] = (column + ASIDE[0]) / GRID, (row + ASIDE[1]) / GRID
+    if plane.held is not None:
+        points[:, plane.held[0]] = plane.held[2]
+    return points
 
 
-def _steps_at(steps: Thresholds, unit: np.ndarray, t: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """The step from which on points (N,) of units are AR, and the step before which IR; slabs divide mixed units."""
+def _steps_at(steps: Thresholds, unit: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The step from which on points (N, D) of units are AR, and the step before which IR; slabs divide mixed units."""
     kept_from, lost_until = steps.kept_from[unit], steps.lost_until[unit]
-    if t is None or not len(steps.slab_unit):
+    if not len(steps.slab_unit):
         return kept_from, lost_until
     order = np.argsort(unit, kind="stable")
     units, count = unit[order], len(steps.deltas)
@@ -175,8 +172,8 @@ def _steps_at(steps: Thresholds, unit: np.ndarray, t: np.ndarray | None) -> tupl
         first, last = np.searchsorted(units, mixed), np.searchsorted(units, mixed, side="right")
         sizes = last - first
         places = order[np.repeat(first - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())]
-        low, high, outer_low, outer_high = np.repeat(slabs, sizes, axis=0).T
-        at = t[places]
+        low, high, outer_low, outer_high, *along = np.repeat(slabs, sizes, axis=0).T
+        at = (points[places] * np.stack(along, axis=1)).sum(axis=1)
         return places, (at >= low) & (at <= high), (at < outer_low) | (at > outer_high)
 
     for step in range(count - 1, -1, -1):

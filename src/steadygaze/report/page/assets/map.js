@@ -165,6 +165,7 @@ class SgMap {
     this.index = index;
     const { axes, held } = this.facts.planes[index], { moving } = this.facts;
     this.axes = axes;
+    this.held = held;
     if (!this.planes.has(index)) {
       const part = (name) => this.arrays[`${name}.${index}`];
       this.planes.set(index, this.facts.isMerged
@@ -187,15 +188,24 @@ class SgMap {
     if (slabStarts) for (let e = slabStarts[step]; e < slabStarts[step + 1]; e++) this.slabOf[slabUnit[e]] = e;
   }
 
-  // Whether the attention is kept on a unit at the current step, for the given t of the moving parameter.
-  attention(unit, t) {
+  // Whether the attention is kept on a whole unit at the current step; unknown if a slab divides it.
+  attentionOf(unit) {
     if (this.step >= this.arrays.keptFrom[unit]) return SG_KEPT;
-    if (this.step < this.arrays.lostUntil[unit]) return SG_LOST;
-    const entry = this.slabOf[unit];
-    if (entry < 0 || t === null) return SG_UNKNOWN;
-    const slabs = this.arrays.slabs, at = 4 * entry;
-    if (t >= slabs[at] && t <= slabs[at + 1]) return SG_KEPT;
-    return t < slabs[at + 2] || t > slabs[at + 3] ? SG_LOST : SG_UNKNOWN;
+    return this.step < this.arrays.lostUntil[unit] ? SG_LOST : SG_UNKNOWN;
+  }
+
+  // Whether the attention is kept at a point of the plane, on one side of a slab, or between its ends.
+  attentionBeside(entry, x, y) {
+    const slabs = this.arrays.slabs, at = slabs.shape[1] * entry, along = at + 4, [first, second] = this.axes;
+    let s = slabs[along + first] * x + slabs[along + second] * y;
+    if (this.held) s += slabs[along + this.held.axis] * this.held.t;
+    if (s >= slabs[at] && s <= slabs[at + 1]) return SG_KEPT;
+    return s < slabs[at + 2] || s > slabs[at + 3] ? SG_LOST : SG_UNKNOWN;
+  }
+
+  attention(unit, x, y) {
+    const whole = this.attentionOf(unit), entry = this.slabOf[unit];
+    return whole !== SG_UNKNOWN || entry < 0 ? whole : this.attentionBeside(entry, x, y);
   }
 
   // The inconsistency as it is shaded: between samples on a line.
@@ -208,10 +218,6 @@ class SgMap {
     return values[at] + (share - k) * (values[at + 1] - values[at]);
   }
 
-  movingAt(x, y) {
-    return this.movingPlace === 0 ? x : this.movingPlace === 1 ? y : this.movingHeld;
-  }
-
   // The proof at a point (x, y) of the plane: its piece and unit, both labels; null if it was not reached.
   locate(x, y) {
     const found = this.plane.locate(x, y);
@@ -219,7 +225,7 @@ class SgMap {
     const piece = this.facts.isMerged ? found : this.plane.piece[found], unit = this.arrays.unit[piece];
     return {
       piece, unit, label: this.arrays.label[piece], winner: this.arrays.winner[piece],
-      attention: this.attention(unit, this.movingAt(x, y)), isBox: unit < this.facts.boxes,
+      attention: this.attention(unit, x, y), isBox: unit < this.facts.boxes,
       inside: this.facts.isMerged ? null : this.plane.centre(found),
     };
   }

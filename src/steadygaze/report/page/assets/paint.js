@@ -44,13 +44,13 @@ const SgPaint = (() => {
   // by its attention; that of a piece with a slab, and shades where inconsistency moves, depend on the pixel.
   function fill(map, { ids, colours, codes }, [left, right, low, high], w, h, view) {
     const { arrays, slabOf } = map, of = colouring(map, view);
-    const { unit, label, winner, slabs } = arrays, isMoving = map.movingPlace >= 0 && map.samples > 1;
+    const { unit, label, winner } = arrays, isMoving = map.movingPlace >= 0 && map.samples > 1;
     const isShaded = isMoving && (view === "attention" || view === "inconsistency");
     const table = new Uint32Array(3 * map.pieces), marks = new Uint16Array(3 * map.pieces);
     const states = new Uint8Array(map.pieces), entries = new Int32Array(map.pieces).fill(-1);
     for (let p = 0; p < map.pieces; p++) {
-      states[p] = map.attention(unit[p], map.movingHeld);
-      if (isMoving && slabOf[unit[p]] >= 0) entries[p] = 4 * slabOf[unit[p]];
+      states[p] = map.attentionOf(unit[p]);
+      if (states[p] === SG_UNKNOWN) entries[p] = slabOf[unit[p]];
       const value = map.value(unit[p], map.movingHeld), mark = code(label[p], winner[p]);
       for (let attention = 0; attention < 3; attention++) {
         if (entries[p] < 0 && attention !== states[p]) continue;
@@ -62,7 +62,7 @@ const SgPaint = (() => {
     const shades = isShaded ? new Shades(map, view) : null;
     const stepX = (right - left) / w, stepY = (high - low) / h, isAcross = map.movingPlace === 0;
     for (let y = 0, i = 0; y < h; y++) {
-      let t = low + (y + 0.5) * stepY;
+      const above = low + (y + 0.5) * stepY;
       for (let x = 0; x < w; x++, i++) {
         const p = ids[i];
         if (p < 0) {
@@ -70,15 +70,10 @@ const SgPaint = (() => {
           colours[i] = nothing[((x + y) & 15) < 3 ? 0 : 1];
           continue;
         }
-        let attention = states[p];
-        const entry = entries[p];
-        if (isAcross) t = left + (x + 0.5) * stepX;
-        if (entry >= 0) {
-          attention = t >= slabs[entry] && t <= slabs[entry + 1] ? SG_KEPT
-            : t < slabs[entry + 2] || t > slabs[entry + 3] ? SG_LOST : SG_UNKNOWN;
-        }
+        const entry = entries[p], across = left + (x + 0.5) * stepX;
+        const attention = entry < 0 ? states[p] : map.attentionBeside(entry, across, above);
         codes[i] = marks[3 * p + attention];
-        colours[i] = shades ? shades.of(unit[p], t, attention) : table[3 * p + attention];
+        colours[i] = shades ? shades.of(unit[p], isAcross ? across : above, attention) : table[3 * p + attention];
       }
     }
   }

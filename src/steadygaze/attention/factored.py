@@ -1,0 +1,241 @@
+"""Losses of maps that are gradients times the image less a baseline: ratios of two affine functions of t on a region.
+
+On a region gradients are constant and pixels are affine in t. Where no pixel passes the baseline, or an end of [0, 1],
+|gradient · (pixel − baseline)| is |gradient| times an affine function that is not negative. So a loss that weighs such
+absolute values is `above` / `below`, both affine in t, and its border for a limit is straight:
+above − limit · below = 0. What a pixel may differ from its affine function on a region is a bound on the error of both.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..compound import Compound
+from ..regions.forward_error import pixel_errors
+from ..tolerances import UNIT, gamma, up
+from .inconsistency import Inconsistency
+from .measures import NO_ATTENTION, Expectation, Measure
+from .options import AttentionOptions
+from .spans import Spans
+
+ROUNDINGS = 16
+"""Roundings of a pixel's line, of a vertex times it, and of its distance from the baseline."""
+
+MORE = 1.0 + 1e-9
+"""Covers the rounding of bounds."""
+
+
+def number_count(coordinates: int) -> int:
+    """How many numbers a region has: two forms of t, each with its error and the largest factor of a gradient."""
+    return 2 * (coordinates + 3)
+
+
+class FactoredSums:
+    """Collects the forms of regions, pattern by pattern.
+
+    numbers (R, 2, D+3): coefficients in t and the constant of `above` and of `below`; a bound of their error on the
+    region if gradients are exact; the largest weight times |pixel − baseline|, by which errors of gradients count.
+    """
+
+    def __init__(self, compound: Compound, options: AttentionOptions, spans: Spans, place: np.ndarray) -> None:
+        """place (R,): where the pattern of each region stands among those that are measured."""
+        baseline = options.method.factor_baseline
+        assert baseline is not None and spans.shapes is not None and spans.accuracy is not None
+        (program,) = compound.programs
+        self.measure, self.baseline, self.shapes = options.measure, baseline, spans.shapes
+        self.lines, self.line_of = program.root, program.line_of
+        moving = np.flatnonzero(self.line_of >= 0)
+        self.off = np.zeros(self.lines.shape[1])
+        np.maximum.at(self.off, self.line_of[moving], pixel_errors(compound, spans.accuracy)[moving])
+        self.moving = moving[np.argsort(self.line_of[moving], kind="stable")]
+        self.first = np.searchsorted(self.line_of[self.moving], np.arange(len(self.off)))
+        self.still = np.flatnonzero(self.line_of < 0)
+        self.factor = np.abs(program.constant[self.still] - baseline)
+        self.factor_error = gamma(ROUNDINGS) * compound.perturbed.magnitudes[self.still]
+        # Regions by the place of their patterns.
+        self.by_place = np.argsort(place, kind="stable")
+        self.place_starts = np.searchsorted(place[self.by_place], np.arange(place.max(initial=-1) + 2))
+        self.numbers = np.zeros((len(place), 2, compound.coordinates + 3))
+
+    def add(self, places: np.ndarray, maps: np.ndarray, at: Expectation) -> None:
+        """Write the forms of the regions with patterns at places (B,); maps (B, K', C, H, W) are filtered gradients."""
+        # By pixels: then sums over the pixels of a line add whole rows.
+        terms = np.ascontiguousarray(self.measure.absolute_terms(maps, at).T)
+        moving, still, weights = terms[self.moving], terms[self.still], self.measure.term_weights(at)
+        share = gamma(maps[0].size + len(self.off) + ROUNDINGS)
+        found = [self.by_place[self.place_starts[place] : self.place_starts[place + 1]] for place in places]
+        owner = np.repeat(np.arange(len(places)), [len(part) for part in found])
+        regions = np.concatenate([np.zeros(0, dtype=np.int64), *found])
+        forms = self._forms(regions, share)
+        still_error = self.factor_error + share * self.factor
+        for number, weight in enumerate(weights):
+            numbers, own = np.zeros((len(owner), len(self.lines) + 2)), weight[self.still, None] * still
+            numbers[:, -3], numbers[:, -2] = (self.factor @ own)[owner], (still_error @ own)[owner]
+            numbers[:, -1] = (weight[self.still] * (self.factor + self.factor_error)).max(initial=0.0)
+            if len(self.off):
+                own = weight[self.moving]
+                by_line = np.add.reduceat(own[:, None] * moving, self.first, axis=0).T[owner]
+                numbers[:, :-2] += (by_line * forms.slope) @ self.lines.T
+                numbers[:, -3] += np.einsum("nl,nl->n", by_line, forms.constant)
+                numbers[:, -2] += np.einsum("nl,nl->n", by_line, forms.error)
+                heaviest = np.maximum.reduceat(own, self.first)
+                numbers[:, -1] = np.maximum(numbers[:, -1], (forms.largest * heaviest).max(axis=1))
+            self.numbers[regions, number] = numbers
+        self.numbers[regions[forms.is_nothing]] = 0.0
+        if len(weights) == 1:
+            # Divided by one.
+            self.numbers[regions, 1, -3] = 1.0
+
+    def _forms(self, regions: np.ndarray, share: float) -> "PixelForms":
+        """|clipped line − baseline| on regions (N,): affine functions, with bounds of their errors.
+
+        share: the relative error of sums of them, which counts as an error of each.
+        """
+        polytopes = self.shapes.take(regions)
+        values = polytopes.points @ self.lines[:-1] + self.lines[-1]
+        low, high = (
+            end.reduceat(values, polytopes.starts[:-1], axis=0) if len(polytopes) else values
+            for end in (np.minimum, np.maximum)
+        )
+        may_vanish = self.baseline == 0.0 and not self.factor.any()
+        is_nothing = np.all(high <= self.off, axis=1) if may_vanish else np.zeros(len(high), dtype=bool)
+        low, high = low - self.off, high + self.off
+        middle = 0.5 * (low + high)
+        least, most = np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+        is_black, is_white = middle <= 0.0, middle >= 1.0
+        is_clipped = is_black | is_white
+        end = is_white.astype(np.float64)
+        beyond = np.maximum(np.maximum(-low, high - 1.0), 0.0) + self.off
+        error = np.where(is_clipped, np.maximum(most - end, end - least), beyond)
+        least, most = least - self.baseline, most - self.baseline
+        sign = np.where(least + most >= 0.0, 1.0, -1.0)
+        # Beyond the baseline, the form has the wrong sign.
+        error += 2.0 * np.maximum(np.where(sign > 0.0, -least, most), 0.0)
+        slope = np.where(is_clipped, 0.0, sign)
+        constant = sign * (np.where(is_clipped, end, 0.0) - self.baseline)
+        error += share * (np.abs(slope) * np.abs(self.lines).sum(axis=0) + np.abs(constant))
+        return PixelForms(slope, constant, error, np.maximum(np.abs(least), np.abs(most)), is_nothing)
+
+
+class PixelForms(NamedTuple):
+    """|clipped line − baseline| on N regions for L lines: slope · line + constant, up to an error; all (N, L).
+
+    is_nothing (N,): all pixels are zero, except beside an end of the clip, which kinks of pixels count.
+    """
+
+    slope: np.ndarray
+    constant: np.ndarray
+    error: np.ndarray
+    largest: np.ndarray
+    is_nothing: np.ndarray
+
+
+class Planes(NamedTuple):
+    """The loss of R regions at one limit: as `AttentionLabels`, without the limit."""
+
+    inner: np.ndarray
+    outer: np.ndarray
+    ends: np.ndarray
+    reach: np.ndarray
+    along: np.ndarray
+
+
+class Corners(NamedTuple):
+    """The corners (V, D) of R convex parts of regions; those of part r are starts[r]:starts[r+1]."""
+
+    points: np.ndarray
+    starts: np.ndarray
+
+    def ends_of(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The smallest and the largest of values (V,) at the corners of every part, (R,) each."""
+        if not len(values):
+            return values, values
+        return np.minimum.reduceat(values, self.starts[:-1]), np.maximum.reduceat(values, self.starts[:-1])
+
+
+class _AtCorners(NamedTuple):
+    """`above` and `below` at all corners (V,), and how far each may be off, on every part (R,)."""
+
+    above: np.ndarray
+    below: np.ndarray
+    above_error: np.ndarray
+    below_error: np.ndarray
+
+
+def planes(curves: Inconsistency, spans: Spans, limit: float, error: np.ndarray) -> Planes:
+    """Where the loss is at most a limit; error (Q,) bounds that of gradients. Holds over the real numbers."""
+    shapes, numbers = spans.shapes, _numbers(curves, curves.curve)
+    assert shapes is not None
+    corners = Corners(shapes.points, shapes.starts)
+    at = _at_corners(corners, numbers, error[curves.curve])
+    reach = _reach(curves.measure, corners, numbers, at)
+    form = numbers[:, 0, :-2] - limit * numbers[:, 1, :-2]
+    # The rounding of this difference, of directions, and of places along them.
+    size = (np.abs(numbers[:, 0, :-2]) + limit * np.abs(numbers[:, 1, :-2])).sum(axis=1)
+    doubt = (at.above_error + limit * at.below_error) * MORE + 8.0 * gamma(ROUNDINGS) * size
+    length = np.linalg.norm(form[:, :-1], axis=1)
+    is_flat = ~(length > 64.0 * UNIT * size) | ~np.isfinite(length)
+    first = np.eye(form.shape[1] - 1)[0]
+    along = np.where(is_flat[:, None], first, form[:, :-1] / np.where(is_flat, 1.0, length)[:, None])
+    ends = np.stack(shapes.extent_along(along), axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        kept, lost = (-doubt - form[:, -1]) / length, (doubt - form[:, -1]) / length
+    # On a flat region the ends of the reach decide.
+    kept = np.where(is_flat | np.isnan(kept), -np.inf, kept)
+    lost = np.where(is_flat | np.isnan(lost), np.inf, lost)
+    is_kept, is_lost = reach[:, 1] <= limit, reach[:, 0] > limit
+    kept, lost = np.where(is_kept, np.inf, np.where(is_lost, -np.inf, kept)), np.where(is_lost, -np.inf, lost)
+    return Planes(_up_to(kept, ends), _up_to(lost, ends), ends, reach, along)
+
+
+def _up_to(last: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """The part (R, 2) of ranges (R, 2) up to a place (R,); an empty one is (1, 0)."""
+    found = np.stack([ends[:, 0], np.minimum(ends[:, 1], last)], axis=1)
+    return np.where((last >= ends[:, 0])[:, None], found, [1.0, 0.0])
+
+
+def values(curves: Inconsistency, curve: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """The losses (N,) of curves (N,) at points (N, D) of their regions, up to rounding."""
+    numbers = _numbers(curves, curve)
+    padded = np.hstack([points, np.ones((len(points), 1))])
+    above, below = np.einsum("nd,nwd->wn", padded, numbers[:, :, :-2])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(below == 0.0, NO_ATTENTION, np.maximum(above, 0.0) / below)
+
+
+def reach_between(curves: Inconsistency, corners: Corners, error: np.ndarray) -> np.ndarray:
+    """Bounds (R, 2) of the losses of curves on parts of their regions; error (Q,) bounds that of gradients."""
+    numbers = _numbers(curves, curves.curve)
+    return _reach(curves.measure, corners, numbers, _at_corners(corners, numbers, error[curves.curve]))
+
+
+def _numbers(curves: Inconsistency, curve: np.ndarray) -> np.ndarray:
+    """The numbers (N, 2, D+3) of curves (N,), see `FactoredSums`."""
+    return curves.sums[curve].reshape(len(curve), 2, curves.sums.shape[1] // 2)
+
+
+def _at_corners(corners: Corners, numbers: np.ndarray, error: np.ndarray) -> _AtCorners:
+    forms = numbers[:, :, :-2]
+    own = np.repeat(forms, np.diff(corners.starts), axis=0)
+    above, below = ((corners.points * own[:, row, :-1]).sum(axis=1) + own[:, row, -1] for row in (0, 1))
+    with np.errstate(invalid="ignore"):
+        # No gradient counts where all factors are zero, whatever its error.
+        off = np.where(numbers[:, :, -1] > 0.0, error[:, None] * numbers[:, :, -1], 0.0)
+    off = (numbers[:, :, -2] + off) * up(ROUNDINGS) * MORE + gamma(ROUNDINGS) * np.abs(forms).sum(axis=2)
+    return _AtCorners(above, below, off[:, 0], off[:, 1])
+
+
+def _reach(measure: Measure, corners: Corners, numbers: np.ndarray, at: _AtCorners) -> np.ndarray:
+    """Bounds (R, 2) of the loss: a ratio of affine functions is largest and smallest at corners."""
+    sizes = np.diff(corners.starts)
+    above_off, below_off = np.repeat(at.above_error, sizes), np.repeat(at.below_error, sizes)
+    least = at.below - below_off
+    with np.errstate(divide="ignore", invalid="ignore"):
+        low = np.maximum(at.above - above_off, 0.0) / (at.below + below_off) * (1.0 - 8.0 * UNIT)
+        high = np.where(least > 0.0, np.maximum(at.above + above_off, 0.0) / least * (1.0 + 8.0 * UNIT), np.inf)
+    lowest, highest = corners.ends_of(low)[0], corners.ends_of(high)[1]
+    highest = measure.largest_loss(highest)
+    # NaN bounds nothing.
+    reach = np.stack([np.where(lowest >= 0.0, lowest, 0.0), np.where(np.isnan(highest), np.inf, highest)], axis=1)
+    is_zero = (numbers[:, 1, :-2] == 0.0).all(axis=1) & (at.below_error == 0.0)
+    return np.where(is_zero[:, None], NO_ATTENTION, reach)

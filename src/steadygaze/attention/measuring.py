@@ -1,0 +1,101 @@
+"""Measures the loss of attention on sets of regions: patterns → maps → curves, or the numbers of factored maps."""
+
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+
+from ..compound import Compound
+from ..regions.patterns import PatternTable, distinct_rows
+from ..regions.region import RegionSet
+from .factored import FactoredSums
+from .gradients import allowed_flips
+from .inconsistency import (
+    CurveTable,
+    Inconsistency,
+    SharedArray,
+    aimed_chain,
+    curve_ranges,
+    original_gradients,
+)
+from .options import AttentionOptions
+from .spans import Spans
+
+
+def measure(
+    compound: Compound, regions: RegionSet, options: AttentionOptions, original: np.ndarray, *, threads: int = 1
+) -> Inconsistency:
+    """Compute the curves of all regions; `original` (K', C, H, W) are the filtered maps of the unperturbed image."""
+    if options.method.factor_baseline is not None:
+        spans = Spans.of_regions(compound, regions, has_shapes=True)
+        return measure_factored(compound, regions.patterns, regions.pattern, spans, options, threads=threads)
+    keys = np.stack([regions.cell, regions.pattern], axis=1).astype(np.int64)
+    if compound.perturbed.moving_axis is None:
+        keys[:, 0] = 0
+    curve, distinct = distinct_rows([np.ascontiguousarray(keys).view(np.uint8).reshape(len(keys), 16)])
+    cells, patterns = np.ascontiguousarray(distinct.view(np.int64).T)
+    ranges = curve_ranges(curve, Spans.of_regions(compound, regions).taus, len(cells))
+    flips = _flips(compound, options, SharedArray(original))
+    table = CurveTable(compound, options, original, cells, patterns)
+    table.fill(regions.patterns, ranges, max_flips=flips, threads=threads)
+    return table.finish(curve)
+
+
+@lru_cache(maxsize=4)
+def _flips(compound: Compound, options: AttentionOptions, original: "SharedArray") -> int:
+    return allowed_flips(aimed_chain(compound, options), options, original.values)
+
+
+def measure_again(
+    compound: Compound,
+    patterns: PatternTable,
+    curves: Inconsistency,
+    spans: Spans,
+    options: AttentionOptions,
+    original: np.ndarray,
+    chosen: np.ndarray,
+) -> tuple[np.ndarray, Inconsistency]:
+    """The regions (N,) with one of the chosen curves (S,), and these curves from scratch; spans: of all regions."""
+    if curves.is_factored:
+        # Every region has its own curve.
+        regions = np.flatnonzero(np.isin(curves.curve, chosen))
+        pattern = curves.curve_pattern[curves.curve[regions]]
+        return regions, measure_factored(compound, patterns, pattern, spans.take(regions), options, max_flips=0)
+    ranges = curve_ranges(curves.curve, spans.taus, len(curves.curve_cell))[chosen]
+    place = np.full(len(curves.curve_cell), -1)
+    place[chosen] = np.arange(len(chosen))
+    regions = np.flatnonzero(place[curves.curve] >= 0)
+    table = CurveTable(compound, options, original, curves.curve_cell[chosen], curves.curve_pattern[chosen])
+    table.fill(patterns, ranges, may_compress=False)
+    return regions, table.finish(place[curves.curve[regions]])
+
+
+def measure_factored(
+    compound: Compound,
+    patterns: PatternTable,
+    pattern: np.ndarray,
+    spans: Spans,
+    options: AttentionOptions,
+    *,
+    max_flips: int | None = None,
+    threads: int = 1,
+) -> Inconsistency:
+    """The curves of regions whose maps are multiplied by the image, with patterns numbered in `pattern` (R,)."""
+    original = _filtered_gradients(compound, options)
+    distinct, place = np.unique(pattern, return_inverse=True)
+    nothing = np.zeros(len(distinct), dtype=np.int64)
+    flips = _flips(compound, options, SharedArray(original)) if max_flips is None else max_flips
+    sums = FactoredSums(compound, options, spans, place)
+    table = CurveTable(compound, options, original, nothing, distinct)
+    table.take = sums.add
+    table.fill(patterns, np.zeros((len(distinct), 2)), max_flips=flips, threads=threads, may_compress=False)
+    everyone = np.arange(len(pattern))
+    found = Inconsistency.empty(everyone, 0 * everyone, pattern.astype(np.int64), len(original), original.size)
+    numbers = sums.numbers.reshape(len(pattern), -1)
+    return replace(found, sums=numbers, measure=options.measure, is_factored=True)
+
+
+@lru_cache(maxsize=4)
+def _filtered_gradients(compound: Compound, options: AttentionOptions) -> np.ndarray:
+    """The filtered gradients of the unperturbed image, which expected maps multiply by the image."""
+    return options.filter(original_gradients(compound, options))

@@ -1,0 +1,68 @@
+"""Where regions lie, as far as their losses depend on it: along the moving parameter, or their whole shapes."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..accuracy import Accuracy
+from ..compound import Compound
+from ..polytopes import Polytopes
+from ..regions.region import RegionSet
+
+
+@dataclass(frozen=True, eq=False)
+class Spans:
+    """Ranges of τ (R, 2) of regions; all of them are zero if nothing moves.
+
+    Slabs of τ become slabs of t by `place`: axis is the moving one, None if nothing moves; starts (R,) are the low ends
+    of the regions' knot cells. Without a compound network, slabs stay in τ. shapes: the regions themselves, if losses
+    change in all directions, with the accuracy of the walk that found them.
+    """
+
+    taus: np.ndarray
+    compound: Compound | None = None
+    axis: int | None = None
+    starts: np.ndarray | None = None
+    shapes: Polytopes | None = None
+    accuracy: Accuracy | None = None
+
+    def __len__(self) -> int:
+        return len(self.taus)
+
+    @classmethod
+    def of_regions(cls, compound: Compound, regions: RegionSet, *, has_shapes: bool = False) -> "Spans":
+        """The spans of all regions of a set, with their shapes on demand."""
+        axis = compound.perturbed.moving_axis
+        if has_shapes:
+            return cls(np.zeros((len(regions), 2)), shapes=regions.polytopes, accuracy=regions.accuracy)
+        if axis is None:
+            return cls(np.zeros((len(regions), 2)))
+        return cls.of_ends(compound, regions.cell, np.stack(regions.polytopes.extent(axis), axis=1))
+
+    @classmethod
+    def of_ends(cls, compound: Compound, cell: np.ndarray, ends: np.ndarray) -> "Spans":
+        """The spans of regions in knot cells (R,) that reach from end to end (R, 2) of t along the moving axis."""
+        axis = compound.perturbed.moving_axis
+        assert axis is not None
+        starts = np.array([knots.low[axis] for knots in compound.cells])[cell]
+        return cls(compound.domain.to_theta(ends, axis) - starts[:, None], compound, axis, starts)
+
+    def take(self, chosen: np.ndarray) -> "Spans":
+        """The spans of the chosen regions (an index array)."""
+        starts = None if self.starts is None else self.starts[chosen]
+        shapes = None if self.shapes is None else self.shapes.take(chosen)
+        return Spans(self.taus[chosen], self.compound, self.axis, starts, shapes, self.accuracy)
+
+    @property
+    def along(self) -> np.ndarray | None:
+        """The directions (R, D) in t along which slabs are placed; None if nothing moves."""
+        if self.compound is None or self.axis is None:
+            return None
+        return np.broadcast_to(np.eye(self.compound.coordinates)[self.axis], (len(self), self.compound.coordinates))
+
+    def place(self, slab: np.ndarray) -> np.ndarray:
+        """Slabs (R, 2) of τ as slabs of t along the moving axis; an empty slab stays (1, 0)."""
+        if self.compound is None or self.axis is None or self.starts is None:
+            return slab
+        placed = self.compound.domain.to_unit(slab + self.starts[:, None], self.axis)
+        return np.where(slab[:, :1] > slab[:, 1:], [1.0, 0.0], placed)
