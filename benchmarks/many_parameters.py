@@ -29,7 +29,7 @@ ASKED = 0.99
 """The share that should be decided."""
 LAYOUTS = {"10-2-2": (10, 2, 2), "4-10-2-2": (4, 10, 2, 2)}
 SAMPLES = 20_000
-RANGES = (0.001, 0.01, 0.05)
+RANGES = (0.01, 0.05, 0.1, 0.3)
 
 
 def write_network(path: Path, layers: list[tuple[np.ndarray, np.ndarray]]) -> Path:

@@ -68,3 +68,19 @@ def names_for(names: Sequence[str] | None, count: int) -> tuple[str, ...]:
     if len(names) != count:
         raise OptionError(f"{len(names)} class names for {count} classes; give one name for each class")
     return tuple(names)
+
+
+def class_numbers(classes: str | Sequence[int], count: int) -> tuple[int, ...] | None:
+    """The classes that inconsistency sums over; None for all, and as long as the predicted one is not known."""
+    if classes in ("all", "predicted"):
+        return None
+    try:
+        numbers = [int(word) for word in (classes.split(",") if isinstance(classes, str) else classes)]
+    except ValueError:
+        numbers = []
+    if not numbers or len(set(numbers)) < len(numbers) or not all(0 <= n < count for n in numbers):
+        raise OptionError(
+            f"no such classes: {classes!r}; expected all, predicted, or different numbers from 0 to "
+            f"{count - 1} such as 3,8"
+        )
+    return tuple(sorted(numbers))

@@ -63,18 +63,20 @@ class Program(NamedTuple):
 
 
 class Corners(NamedTuple):
-    """A box in t: its two extreme corners (D,)."""
+    """A knot cell in t: the two extreme corners (D,) of its box, and the form (D+1,) that is positive on its half."""
 
     low: np.ndarray
     high: np.ndarray
+    side: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class CellProgram:
     """The compound network on one knot cell, in the form that the walks run.
 
-    `root` (D+1, n): the forms of layer 0 in t, slopes first. `low` and `high` (D,): the cell in t, where D is the
-    number of parameters, but 2 for a single one. `line_of` (pixels,): the neuron of layer 0 that each pixel belongs to;
+    `root` (D+1, n): the forms of layer 0 in t, slopes first. `low` and `high` (D,): the cell's box in t, where D is the
+    number of parameters, but 2 for a single one; `side` (D+1,): if the cell is half of its box, the form of t that is
+    positive on it. `line_of` (pixels,): the neuron of layer 0 that each pixel belongs to;
     −1 if the pixel is constant, with its value in `constant`.
     """
 
@@ -84,6 +86,13 @@ class CellProgram:
     high: np.ndarray
     line_of: np.ndarray
     constant: np.ndarray
+    side: np.ndarray | None = None
+
+    @cached_property
+    def sides(self) -> np.ndarray:
+        """The forms (0 or 1, D+1) that are positive on the cell, with unit normals."""
+        found = np.zeros((0, len(self.low) + 1)) if self.side is None else self.side[None]
+        return found / np.linalg.norm(found[:, :-1], axis=1, keepdims=True)
 
     @property
     def widths(self) -> np.ndarray:
@@ -156,14 +165,17 @@ class Compound:
 
     @cached_property
     def corners(self) -> tuple[Corners, ...]:
-        """Every knot cell as a box in t."""
+        """Every knot cell as a box in t, or half of one."""
         return tuple(self._corners(cell) for cell in self.cells)
 
     def _corners(self, cell: KnotCell) -> Corners:
         low, high = self.to_unit(np.stack([cell.low, cell.high]))
         if self.domain.dimension == 1:
             high[1] = 1.0
-        return Corners(low, high)
+        if cell.side is None:
+            return Corners(low, high)
+        slopes, domain = cell.side[:-1], self.domain
+        return Corners(low, high, np.append(slopes * domain.widths, cell.side[-1] + slopes @ domain.low))
 
     @cached_property
     def programs(self) -> tuple[CellProgram, ...]:
@@ -189,7 +201,7 @@ class Compound:
         program = _compile(lines, maps, folded, self.graph.layers, prints, clipped=True)
         self._raise_noise(program, forms)
         corners = self.corners[cell.index]
-        return CellProgram(program, lines, corners.low, corners.high, line_of, constant)
+        return CellProgram(program, lines, corners.low, corners.high, line_of, constant, corners.side)
 
     @cached_property
     def _products(self) -> list[list[Product]]:
@@ -282,69 +294,104 @@ def _compile(
     neurons after each map but the last.
     """
     clip = CLIP_LAYERS if clipped else 1
-    sizes = [root.shape[1]] * clip + [len(affine.bias) for affine in maps]
-    ends = list(accumulate(sizes))
-    dense_start, column_start = [-1] * len(sizes), [0] * len(sizes)
-    dense = np.empty(sum(affine.matrix.size for affine in maps if not is_sparse(affine.matrix)))
-    # The first pointer belongs to no layer: column_start of a dense layer may be read, but not what it points to.
+    sizes = (root.shape[1],) * clip + tuple([len(affine.bias) for affine in maps])
+    fields = _dense_fields(sizes, clip, tuple(folded))
+    if any([is_sparse(affine.matrix) for affine in maps]):
+        fields |= _sparse_fields(maps, clip)
+    if not all([layer.is_plain for layer in layers]):
+        fields |= _kinds(fields, layers, maps, folded)
+    offsets, dense_start = fields["offsets"].tolist(), fields["dense_start"].tolist()
+    dense = np.empty(sum([affine.matrix.size for affine in maps if not is_sparse(affine.matrix)]))
+    bias, noise, near, largest = np.empty((4, offsets[-1]))
+    bias[: offsets[clip]] = 0.0
+    for layer, affine in enumerate(maps, start=clip):
+        bias[offsets[layer] : offsets[layer + 1]] = affine.bias
+        if not is_sparse(affine.matrix):
+            matrix, start = affine.matrix, dense_start[layer]
+            dense[start : start + matrix.size].reshape(matrix.T.shape)[...] = matrix.T
+    program = Program(
+        clipped=int(clipped), dense=dense, bias=bias, noise=noise, near=near, largest=largest, **fields, **prints
+    )
+    points = _sample_points(len(root) - 1)
+    room = np.empty((3, max(sizes), points.shape[1]))
+    set_thresholds(program, clip, _noise_shares(fields["terms"].tobytes()), root, points, room)
+    return program
+
+
+def _dense_fields(sizes: tuple[int, ...], clip: int, folded: tuple[bool, ...]) -> dict[str, np.ndarray]:
+    """The fields of programs with these layers, if all matrices are dense and all neurons are ReLUs, without the
+    numbers of the network; `clip`: the layers before the first map."""
+    return dict(_shared_fields(sizes, clip, folded))
+
+
+@lru_cache(maxsize=8)
+def _shared_fields(sizes: tuple[int, ...], clip: int, folded: tuple[bool, ...]) -> dict[str, np.ndarray]:
+    """As `_dense_fields`: the same arrays for all networks of this shape."""
+    neurons, layers = sum(sizes), len(sizes)
+    entries = [below * size for below, size in zip(sizes[clip - 1 :], sizes[clip:], strict=False)]
+    first, no = np.arange(neurons, dtype=np.int32), np.zeros(layers, dtype=np.bool_)
+    bytes_before = accumulate([-(-size // 8) for size in sizes[:-1]], initial=0)
+    return {
+        "offsets": np.array([0, *accumulate(sizes)], dtype=np.int64),
+        "dense_start": np.array([-1] * clip + [0, *accumulate(entries[:-1])], dtype=np.int64),
+        # The first pointer belongs to no layer: column_start of a dense layer may be read, but not what it points to.
+        "column_start": np.zeros(layers, dtype=np.int64), "columns": np.zeros(1, dtype=np.int64),
+        "rows": np.zeros(0, dtype=np.int32), "values": np.zeros(0),
+        "is_folded": np.array([False] * clip + list(folded)),
+        "terms": np.array([1] * clip + list(sizes[clip - 1 : -1])), "byte_start": np.array(list(bytes_before)),
+        "kind": np.zeros(neurons, dtype=np.uint8), "window_first": first, "window_end": first + np.int32(1),
+        "is_plain": ~no, "is_copy": no, "has_copies": no, "is_rectified": no,
+        "copied": np.full(neurons, -1, dtype=np.int32),
+    }  # fmt: skip
+
+
+def _sparse_fields(maps: tuple[AffineMap, ...], clip: int) -> dict[str, np.ndarray]:
+    """The fields that differ from those of `_dense_fields` if some matrices are sparse: stored column by column."""
+    dense_start, column_start, terms = [-1] * clip, [0] * clip, [1] * clip
     columns, rows, values = [np.zeros(1, dtype=np.int64)], [np.zeros(0, dtype=np.int32)], [np.zeros(0)]
     entries, pointers, stored = 0, 1, 0
-    bias, terms = np.zeros(ends[-1]), [1] * clip
-    for layer, affine in enumerate(maps, start=clip):
-        bias[ends[layer - 1] : ends[layer]] = affine.bias
+    for affine in maps:
         terms.append(row_terms(affine))
+        dense_start.append(-1 if is_sparse(affine.matrix) else stored)
+        column_start.append(pointers if is_sparse(affine.matrix) else 0)
         if not is_sparse(affine.matrix):
-            transposed, dense_start[layer] = affine.matrix.T, stored
-            stored += transposed.size
-            dense[dense_start[layer] : stored].reshape(transposed.shape)[...] = transposed
+            stored += affine.matrix.size
             continue
         matrix = scipy_sparse.csc_array(affine.matrix)
-        column_start[layer] = pointers
         columns.append(matrix.indptr.astype(np.int64) + entries)
         rows.append(matrix.indices.astype(np.int32, copy=False))
         values.append(matrix.data)
         entries += matrix.nnz
         pointers += len(matrix.indptr)
-    program = Program(
-        offsets=np.array([0, *ends], dtype=np.int64),
-        clipped=int(clipped),
-        dense_start=np.array(dense_start, dtype=np.int64),
-        dense=dense,
-        column_start=np.array(column_start, dtype=np.int64),
-        columns=_joined(columns),
-        rows=_joined(rows),
-        values=_joined(values),
-        bias=bias,
-        noise=_sums(root, maps, layers, ends, clipped=clipped),
-        near=np.empty(ends[-1]),
-        is_folded=np.array([False] * clip + list(folded)),
-        terms=np.array(terms),
-        largest=np.empty(ends[-1]),
-        byte_start=np.array([0, *accumulate(-(-size // 8) for size in sizes[:-1])], dtype=np.int64),
-        **_kinds(layers, maps, folded, sizes, ends),
-        **prints,
-    )
-    set_thresholds(
-        program.offsets, clip, program.dense_start, program.dense, program.column_start, program.columns, program.rows,
-        program.values, bias, np.array([noise_share(count) for count in terms]), program.noise, program.near,
-        program.largest,
-    )  # fmt: skip
-    return program
+    return {
+        "dense_start": np.array(dense_start, dtype=np.int64),
+        "column_start": np.array(column_start, dtype=np.int64),
+        "columns": np.concatenate(columns),
+        "rows": np.concatenate(rows),
+        "values": np.concatenate(values),
+        "terms": np.array(terms),
+    }
+
+
+@lru_cache(maxsize=8)
+def _noise_shares(terms: bytes) -> np.ndarray:
+    """The noise of every layer as a share of its scale, given the field `terms` of a program."""
+    return np.array([noise_share(count) for count in np.frombuffer(terms, dtype=np.int64)])
 
 
 def _kinds(
-    layers: Sequence[Layer], maps: tuple[AffineMap, ...], folded: Sequence[bool], sizes: list[int], ends: list[int]
+    known: dict[str, np.ndarray], layers: Sequence[Layer], maps: tuple[AffineMap, ...], folded: Sequence[bool]
 ) -> dict[str, np.ndarray]:
-    """The fields of a program that say how its neurons are decided, and which ones are copies."""
-    known = _plain_kinds(ends[-1], len(sizes))
-    if all(layer.is_plain for layer in layers):
-        return known
-    clip = len(sizes) - len(maps)
-    fields = {name: values.copy() for name, values in known.items()}
+    """The fields of a program that say how its neurons are decided, and which ones are copies, if some are no ReLUs;
+    `known` are the fields as if all were."""
+    names = ("kind", "window_first", "window_end", "is_plain", "is_copy", "has_copies", "is_rectified", "copied")
+    fields = {name: known[name].copy() for name in names}
     kind, first, end, is_plain, is_copy, has_copies, is_rectified, copied = fields.values()
+    offsets = known["offsets"].tolist()
+    clip = len(offsets) - 1 - len(maps)
     for number, (layer, affine) in enumerate(zip(layers, maps, strict=False), start=clip):
-        start, before = ends[number - 1], ends[number - 1] - sizes[number - 1]
-        here, below = slice(start, ends[number]), slice(before, start)
+        before, start = offsets[number - 1 : number + 1]
+        here, below = slice(start, offsets[number + 1]), slice(before, start)
         kind[here], is_plain[number] = layer.kind, layer.is_plain
         first[here], end[here] = (part + np.int32(start) for part in layer.ends)
         copied[here] = copied_outputs(affine, first[below] - before, end[below] - before)
@@ -353,17 +400,6 @@ def _kinds(
         sources = copied[here][layer.entries]
         is_rectified[number] = (sources >= 0).all() and (kind[sources] == RELU).all() and not folded[number - clip]
     return fields
-
-
-@lru_cache(maxsize=8)
-def _plain_kinds(neurons: int, layers: int) -> dict[str, np.ndarray]:
-    """The fields of `_kinds` if all neurons are ReLUs: the same for all networks of this size."""
-    first, no = np.arange(neurons, dtype=np.int32), np.zeros(layers, dtype=np.bool_)
-    return {
-        "kind": np.zeros(neurons, dtype=np.uint8), "window_first": first, "window_end": first + np.int32(1),
-        "is_plain": ~no, "is_copy": no, "has_copies": no, "is_rectified": no,
-        "copied": np.full(neurons, -1, dtype=np.int32),
-    }  # fmt: skip
 
 
 def copied_outputs(affine: AffineMap, first: np.ndarray, end: np.ndarray) -> np.ndarray:
@@ -392,10 +428,6 @@ def copied_outputs(affine: AffineMap, first: np.ndarray, end: np.ndarray) -> np.
     return copied
 
 
-def _joined(parts: list[np.ndarray]) -> np.ndarray:
-    return np.concatenate(parts) if len(parts) > 1 else parts[0]
-
-
 def row_terms(affine: AffineMap) -> int:
     """The largest number of inputs that one output of an affine map adds up."""
     matrix = affine.matrix
@@ -410,27 +442,3 @@ def _sample_points(coordinates: int) -> np.ndarray:
     points = np.stack([*(axis.ravel() for axis in grid), np.ones(grid[0].size)])
     points.setflags(write=False)
     return points
-
-
-def _sums(
-    root: np.ndarray, maps: tuple[AffineMap, ...], layers: Sequence[Layer], ends: list[int], *, clipped: bool
-) -> np.ndarray:
-    """The largest Σ|weight · input| of every neuron (N,) over a grid of sample points, and Σ|coefficients| of the root.
-
-    With the |bias| these are the scales (see tolerances.NOISE).
-    """
-    sums = np.empty(ends[-1])
-    np.abs(root).sum(axis=0, out=sums[: ends[0]])
-    values = np.maximum(root.T @ _sample_points(len(root) - 1), 0.0)
-    if clipped:
-        sums[ends[0] : ends[1]] = 1.0 + sums[: ends[0]]
-        values = np.minimum(values, 1.0)
-    starts = ends[len(ends) - len(maps) - 1 :]
-    rules = (*layers, Layer.relus(0))
-    for affine, layer, start, end in zip(maps, rules, starts, starts[1:], strict=False):
-        (affine.absolute @ values).max(axis=1, out=sums[start:end])
-        if end < ends[-1]:
-            values = affine.matrix @ values
-            values += affine.bias[:, None]
-            values = layer.apply(values.T).T if not layer.is_plain else np.maximum(values, 0.0, out=values)
-    return sums

@@ -24,7 +24,7 @@ from .attention.measures.distance import DISTANCE
 from .attention.measures.wording import Stated
 from .attention.methods import GRADIENT, Method, attended
 from .attention.options import AttentionOptions
-from .class_names import names_for
+from .class_names import class_numbers, names_for
 from .compound import Compound
 from .errors import ImageError, ModelError, OptionError
 from .image_fit import UNFITTED, ImageFit
@@ -40,6 +40,7 @@ from .question_facts import DomainFacts, ImageFacts, ModelFacts, QuestionFacts
 from .question_options import QuestionOption, class_words, flag_option, threshold_option
 from .threshold import Threshold
 from .unperturbed import Unperturbed
+from .words import is_factor, shown_at_zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +78,13 @@ class Question:
         """The question as plain data."""
         domain = self.perturbed.domain
         return QuestionFacts(
-            DomainFacts(list(domain.names), domain.low.tolist(), domain.high.tolist(), list(self.specs)),
+            DomainFacts(
+                list(domain.names),
+                domain.low.tolist(),
+                domain.high.tolist(),
+                list(self.specs),
+                [shown_at_zero(name) for name in domain.names] if any(map(is_factor, domain.names)) else [],
+            ),
             ModelFacts(self.model_name, self.model.sha256, self.model.classes),
             ImageFacts(self.image_name, list(self.perturbed.x0.shape)),
             AttentionFacts.of(self.attention, self.threshold),
@@ -199,8 +206,13 @@ class Question:
 
     @cached_property
     def maps_change_in_regions(self) -> bool:
-        """Whether the maps are not constant on regions."""
-        return self.attention.method.changes_in_regions
+        """Whether maps, or expected maps, change within regions by more than one parameter."""
+        return self.attention.method.changes_in_regions or self.perturbed.has_enclosed_maps
+
+    @cached_property
+    def measures_regions(self) -> bool:
+        """Whether engines that label whole regions measure their attention; if not, they answer `--property cr`."""
+        return not self.maps_change_in_regions
 
     @cached_property
     def unperturbed(self) -> Unperturbed:
@@ -349,7 +361,7 @@ def make_question(
     pixels, resized = fitting.finish(pixels, model.input_shape)
     pixels = fit_image(pixels, model.input_shape, image_name)
     perturbed = compose(parsed, pixels)
-    chosen_classes = _classes(asked.classes, model)
+    chosen_classes = class_numbers(asked.classes, model.classes)
     method = explained.fit(model.graph)
     options = AttentionOptions(
         steps, asked.distance, chosen_classes, method, asked.measure, asked.mask_of(pixels)
@@ -430,19 +442,3 @@ def _without_names(domain: Mapping[str, Any]) -> dict[str, Any]:
     return {"specs": [without_names(str(spec)) for spec in domain["specs"]]} | {
         key: domain[key] for key in ("low", "high")
     }
-
-
-def _classes(classes: str | Sequence[int], model: Model) -> tuple[int, ...] | None:
-    """The classes that inconsistency sums over; None for all, and as long as the predicted one is not known."""
-    if classes in ("all", "predicted"):
-        return None
-    try:
-        numbers = [int(word) for word in (classes.split(",") if isinstance(classes, str) else classes)]
-    except ValueError:
-        numbers = []
-    if not numbers or len(set(numbers)) < len(numbers) or not all(0 <= n < model.classes for n in numbers):
-        raise OptionError(
-            f"no such classes: {classes!r}; expected all, predicted, or different numbers from 0 to "
-            f"{model.classes - 1} such as 3,8"
-        )
-    return tuple(sorted(numbers))

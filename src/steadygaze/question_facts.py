@@ -6,12 +6,16 @@ from .attention.asking import AttentionFacts
 
 
 class DomainFacts(Struct, frozen=True):
-    """The domain: names of its parameters, their ranges, and the perturbations as specs."""
+    """The domain: names of its parameters, their ranges in theta, and the perturbations as specs.
+
+    shown_at_zero: what people read where theta is zero, by parameter: 1 for a factor. Empty if it is 0 for all.
+    """
 
     names: list[str]
     low: list[float]
     high: list[float]
     specs: list[str]
+    shown_at_zero: list[float] = []
 
 
 class ModelFacts(Struct, frozen=True):

@@ -12,6 +12,8 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decima
 import numpy as np
 
 MINUS = "−"
+FACTOR = "×"
+"""The unit of a parameter that people write and read as a factor; its theta is the factor minus 1."""
 ALL_DIGITS = 17
 """Enough significant digits to write any float exactly: for thresholds, which people chose."""
 TIGHT, LEAST = 1e-6, 1e-4
@@ -138,8 +140,37 @@ def plain_name(name: str) -> str:
 
 
 def unit_of(name: str) -> str:
-    """The unit in the name of a parameter, after a blank; empty if it has none."""
-    return f" {name.partition(' [')[2].removesuffix(']')}" if " [" in name and name.endswith("]") else ""
+    """The unit in the name of a parameter, after a blank; empty if it has none, or is a factor."""
+    has_unit = " [" in name and name.endswith("]") and not is_factor(name)
+    return f" {name.partition(' [')[2].removesuffix(']')}" if has_unit else ""
+
+
+def is_factor(name: str) -> bool:
+    """Whether people write and read a parameter as the factor 1 + theta: its name says so as it says a unit."""
+    return name.endswith(f" [{FACTOR}]")
+
+
+def shown_value(name: str, theta: float) -> float:
+    """The number that people read for a theta of the named parameter.
+
+    >>> shown_value("scale [×]", -0.25), shown_value("brightness", -0.25)
+    (0.75, -0.25)
+    """
+    return theta + shown_at_zero(name)
+
+
+def shown_text(name: str, theta: float, digits: int = 5) -> str:
+    """The same, rounded.
+
+    >>> shown_text("scale [×]", 0.0512345, 3), shown_text("brightness", -0.25)
+    ('1.05', '−0.25')
+    """
+    return rounded(shown_value(name, theta), digits)
+
+
+def shown_at_zero(name: str) -> float:
+    """The number that people read where theta is zero."""
+    return 1.0 if is_factor(name) else 0.0
 
 
 def named_theta(names: Sequence[str], theta: Sequence[float]) -> str:
@@ -149,15 +180,18 @@ def named_theta(names: Sequence[str], theta: Sequence[float]) -> str:
     'brightness = −0.25, translation right ≈ 1.2346 px'
     """
     parts = []
-    for name, value in zip(names, theta, strict=True):
+    for name, own in zip(names, theta, strict=True):
+        value = shown_value(name, own)
         text = rounded(value)
         sign = "=" if float(text.replace(MINUS, "-")) == value else "≈"
         parts.append(f"{plain_name(name)} {sign} {text}{unit_of(name)}")
     return ", ".join(parts)
 
 
-def caption_theta(theta: np.ndarray, widths: np.ndarray) -> str:
+def caption_theta(theta: np.ndarray, widths: np.ndarray, names: Sequence[str] = ()) -> str:
     """A theta (d,) for captions, rounded to a ten-thousandth of the widths (d,) of the domain or finer.
+
+    Parameters that `names` calls factors are shown as such.
 
     Three parameters are rounded to about a thousandth, four to a hundredth: more digits do not fit.
 
@@ -166,6 +200,7 @@ def caption_theta(theta: np.ndarray, widths: np.ndarray) -> str:
     >>> caption_theta(np.array([0.12345, 0.5, 0.98765]), np.array([1.0, 1.0, 0.9]))
     'θ ≈ (0.123, 0.5, 0.988)'
     """
+    theta = theta + np.array([shown_at_zero(name) for name in names] or 0.0)
     scales = [math.log10(width) for width in widths]
     decimals = [4 - math.floor(scale) if len(theta) < 3 else 6 - len(theta) - math.ceil(scale) for scale in scales]
     values = [round(float(value), places) for value, places in zip(theta, decimals, strict=True)]

@@ -79,6 +79,7 @@ def test_translation_moves_the_expected_map(browser: Browser) -> None:
         ["rotate:border=edge:-90..90"],
         ["shear:axis=y:-0.5..0.5", "contrast:pivot=mean:-0.5..0.5"],
         ["shift:dx=2,dy=3", "blur:sigma=1"],
+        ["shift:dx=2,dy=2,interp=triangle:-1.5..2/-2..0.5", "brightness:0..0.1"],
     ],
 )
 def test_curved_images_and_maps_that_move_along(browser: Browser, specs: list[str]) -> None:
@@ -133,3 +134,17 @@ def write_colour_model(path: Path) -> str:
     graph = onnx.helper.make_graph(nodes, "g", ends[:1], ends[1:], tensors)
     onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=9), path)
     return str(path)
+
+
+def test_factors_are_shown_and_typed(browser: Browser) -> None:
+    result = verify("M-FNN-100", "mnist:69992", ["scale:0.75..1.5", "brightness:0..0.1"], property="cr", until=0.9)
+    with browser.open(result) as map:
+        map.ask("map.select(given)", [0.25, 0.05])
+        assert map.page.eval_on_selector("#sg-theta input", "input => [input.value, input.min, input.max]") == [
+            "1.25", "0.75", "1.5",
+        ]  # fmt: skip
+        ticks = map.ask("return map.figure.below[0].formatter.doFormat([-0.25, 0, 0.5], {})")
+        assert [float(tick) for tick in ticks] == [0.75, 1.0, 1.5]
+        map.page.fill("#sg-theta input", "1.5")
+        map.page.press("#sg-theta input", "Enter")
+        assert map.ask("return map.state.theta[0]") == pytest.approx(0.5)

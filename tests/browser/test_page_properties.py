@@ -11,6 +11,7 @@ from support.browsing import Browser, running_browser
 
 MOVED = ["brightness:-0.1..0.2", "translate:dx=2:0..1.5"]
 TURNED = ["rotate:-5..5", "scale:0.95..1.05"]
+SHIFTED = ["shift:dx=2,dy=2,interp=triangle:-1..1.5"]
 KEPT = ["brightness:0..0.3", "patch:x=10,y=10,w=5,h=5:0..0.3"]
 MASK = "auto:bright=0.2,grow=1"
 ASKED: dict[str, dict[str, Any]] = {
@@ -55,9 +56,10 @@ def test_page_repeats_the_definition(browser: Browser, name: str, specs: list[st
         assert measure.noun in map.text("#sg-numbers")
 
 
-def test_masks_move_along_curves(browser: Browser) -> None:
-    """Image, expected map and mask of a curved movement are computed in the page as `at` does."""
-    result = verify("M-FNN-100", "mnist:69990", TURNED, attention="object", until=0.9, **ASKED["object"])
+@pytest.mark.parametrize("specs", [TURNED, SHIFTED], ids=["turned", "shifted"])
+def test_masks_move_along_several_parameters(browser: Browser, specs: list[str]) -> None:
+    """Image, expected map and mask of a curved movement, and of one on triangles, are computed as `at` does."""
+    result = verify("M-FNN-100", "mnist:69990", specs, attention="object", until=0.9, **ASKED["object"])
     domain = result.question.perturbed.domain
     with browser.open(result) as map:
         for theta in np.random.default_rng(0).uniform(domain.low, domain.high, (5, 2)):

@@ -1,16 +1,23 @@
 """Enclosures of curved images: no sample may leave them, they are tight, and planted faults are caught."""
 
+import inspect
+from types import ModuleType
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from enclosures import ROUNDING, excess
-from steadygaze.perturbation import compose, movement, parse_spec
+from steadygaze.perturbation import compose, movement, moving_kernels, parse_spec, scalar_forms
+from steadygaze.perturbation.curved import Curve
+from steadygaze.perturbation.families import rotate, scale
 from steadygaze.perturbation.movement import Moved
-from steadygaze.perturbation.scalar_forms import Form
+from steadygaze.perturbation.scalar_forms import Box, Form
 
 GREY = np.clip(np.random.default_rng(5).random((1, 12, 11)) * 2 - 0.6, 0.0, 1.0)
+RAMP = np.tile(np.linspace(0.0, 1.0, 11), (1, 12, 1))
 COLOUR = np.random.default_rng(6).random((3, 6, 7))
 MOVEMENTS = ["rotate:-60..60", "scale:0.5..1.5", "shear:-0.5..0.5", "shear:axis=y:-0.5..0.5", "translate:dx=2:-2..2"]
 LIGHTS = [
@@ -91,12 +98,36 @@ def test_pixels_that_no_box_reaches_are_exactly_zero() -> None:
     assert found.radius.reshape(15, 15)[7, 8] > 0.0
 
 
+KERNEL_FAULTS = {
+    "every second knot missed": ("if low < number < high:", "if low < number < high and number % 2:"),
+    "all knots missed": ("if low < number < high:", "if low < number < high and number < 0:"),
+    "half of the remainder across knots": ("rest = 0.5 * (most - least)", "rest = 0.25 * (most - least)"),
+    "half of the remainder in a cell": ("(rest + abs(twist) * mixed)", "0.5 * (rest + abs(twist) * mixed)"),
+    "a cell that is left": ("is_one_cell = low_x >= left and high_x <= left + 1", "is_one_cell = low_x >= left"),
+    "ranges that are too short": ("(spread_x + far_x) * (1.0 + unit)", "0.9 * (spread_x + far_x)"),
+}
+"""Lines of the kernels, and what a mistake would make of them."""
+
+SCALAR_FAULTS = {"cosine": (rotate, "rotate:-60..60"), "reciprocal": (scale, "scale:0.5..1.5")}
+"""Functions that enclose coordinates: where they are used, and a movement that uses them."""
+
+
+def plain_kernels(right: str, wrong: str) -> ModuleType:
+    """The kernels as plain Python, with one line changed."""
+    source = inspect.getsource(moving_kernels)
+    assert right in source
+    found = ModuleType("planted")
+    lines = source.replace("from ..compiling import compiled", "compiled = lambda function: function")
+    exec(compile(lines.replace(right, wrong) if right else lines, "planted", "exec"), found.__dict__)
+    return found
+
+
 class TestPlantedFaults:
     """The samples above notice enclosures that are wrong."""
 
     @staticmethod
-    def worst(specs: list[str]) -> float:
-        perturbed, generator = compose([parse_spec(spec) for spec in specs], GREY), np.random.default_rng(8)
+    def worst(specs: list[str], image: np.ndarray = GREY) -> float:
+        perturbed, generator = compose([parse_spec(spec) for spec in specs], image), np.random.default_rng(8)
         d, found = len(specs), []
         for width in (0.02, 0.2):
             low = generator.random(d) * (1.0 - width)
@@ -113,22 +144,44 @@ class TestPlantedFaults:
         monkeypatch.setattr(Moved, "enclose", halved)
         assert self.worst(["rotate:-60..60"]) > 1e-6
 
-    def test_a_missed_knot(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        def thinned(pixels: np.ndarray, outside: str) -> np.ndarray:
-            # As if pixels between whole numbers were those of a coarser grid, with every second knot missing.
-            padded = np.pad(pixels, [(0, 0), (1, 1), (1, 1)])
-            padded[:, :, 2:-1:2] = (
-                0.5 * (padded[:, :, 1:-2:2] + padded[:, :, 3::2])[:, :, : padded[:, :, 2:-1:2].shape[2]]
-            )
-            return padded
+    @pytest.mark.parametrize("fault", KERNEL_FAULTS)
+    def test_a_fault_in_the_kernels(self, monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+        monkeypatch.setattr(movement, "kernels", plain_kernels(*KERNEL_FAULTS[fault]))
+        assert self.worst(["rotate:-60..60"]) > 1e-6
 
-        perturbed = compose([parse_spec("rotate:-60..60")], GREY)
-        assert perturbed.curve is not None
-        images = perturbed.unclipped(np.array([[3.0]]))
-        monkeypatch.setattr(movement, "pad", thinned)
-        low = perturbed.domain.to_unit(np.array([[3.0]]))
-        found = perturbed.curve.enclose(perturbed.box(low, low))
-        assert (np.abs(images.ravel() - found.coefficients[0, 0]) - found.radius[0]).max() > 1e-3
+    def test_the_same_kernels_without_a_fault(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(movement, "kernels", plain_kernels("", ""))
+        assert self.worst(["rotate:-60..60"]) <= ROUNDING
+
+    @pytest.mark.parametrize("fault", SCALAR_FAULTS)
+    def test_a_remainder_of_a_coordinate_left_out(self, monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+        whole = getattr(scalar_forms, fault)
+
+        def halved(*given: Any, **options: Any) -> Form:
+            found = whole(*given, **options)
+            return Form(found.coefficients, 0.5 * found.radius)
+
+        module, spec = SCALAR_FAULTS[fault]
+        monkeypatch.setattr(module, fault, halved)
+        # One column: pixels are as steep as they can be, and nothing but the coordinates is rounded or bent.
+        assert self.worst([spec], RAMP) > 1e-6
+
+    def test_light_before_movement(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def swapped(self: Curve, box: Box) -> Form:
+            """The lights are computed from the image before it moves."""
+            assert self.moved is not None
+            (boxes, d), size = box.middle.shape, self.x0.size
+            still = np.zeros((boxes, 1 + d, size))
+            still[:, 0] = self.x0.ravel()
+            found = self.moved.enclose(self.x0, box)
+            total = Form(found.coefficients.reshape(boxes, 1 + d, size), found.radius.reshape(boxes, size))
+            for light in self.lights:
+                total = total + light.enclose(Form(still, np.zeros((boxes, size))), box)
+            return total
+
+        assert self.worst(["rotate:-60..60", "occlude:x=2,y=2,w=4,h=4"]) <= ROUNDING
+        monkeypatch.setattr(Curve, "enclose", swapped)
+        assert self.worst(["rotate:-60..60", "occlude:x=2,y=2,w=4,h=4"]) > 1e-3
 
     def test_movements_in_the_other_order(self, monkeypatch: pytest.MonkeyPatch) -> None:
         whole = Moved.enclose_source

@@ -50,7 +50,9 @@ def test_images_are_those_of_scipy_at_a_thousand_thetas() -> None:
         ("shift:dx=2,dy=2:0..1/1..0", "inverted"),
         ("shift:dx=2,dy=2:0..1/0..1/0..1", "has 3 ranges"),
         ("shift:dx=2,dy=2:0..1/", "the range starts with ''"),
-        ("shift:dx=2,dy=2,interp=spline", "unknown key 'interp'"),
+        ("shift:dx=2,dy=2,interp=spline", "interp=spline is not known; give bilinear or triangle"),
+        ("shift:dx=2,dy=2,interp=", "interp is empty"),
+        ("shift:dx=0,dy=2,interp=triangle", "dx=0 moves along one axis only; give translate:dy=2"),
     ],
 )
 def test_bad_specs_are_refused_in_one_line(spec: str, words: str) -> None:

@@ -6,6 +6,7 @@ import pytest
 import steadygaze as sg
 from steadygaze.bounds.bounder import Bounder
 from steadygaze.budget import Budget, Limits
+from steadygaze.engines.refine.falsify import falsify
 from steadygaze.errors import SteadygazeError
 from steadygaze.question import make_question
 from support.networks.dense_files import write_dense
@@ -74,3 +75,22 @@ def test_seventeen_parameters_are_refused_in_one_line(tmp_path, method, words):
     with pytest.raises(SteadygazeError, match=words) as caught:
         sg.verify(model, np.full((1, 1, 17), 0.2), lights(17), method=method)
     assert caught.value.exit_code == 2 and "\n" not in str(caught.value) and "--method refine" in str(caught.value)
+
+
+@pytest.mark.parametrize("count", [16, 40])
+def test_a_violation_in_one_corner_of_many_is_found_without_visiting_all(tmp_path, count):
+    """ReLU(Σ sᵢ (xᵢ − 0.4)) exceeds the constant only where nearly all pixels are at the end that sᵢ asks for."""
+    signs = np.random.default_rng(count).choice([-1.0, 1.0], count)
+    model = write_model(
+        tmp_path / "corner.onnx", [signs], [-0.4 * signs.sum()], [[0.0], [1.0]], [0.9 * 0.2 * count, 0.0]
+    )
+    specs = [f"patch:x={n},y=0,w=1,h=1:-0.2..0.2" for n in range(count)]
+    question = make_question(model, np.full((1, 1, count), 0.4), specs, property="cr")
+    found = falsify(question, question.own_limit, wanted=question.property)
+    assert len(found.thetas) > 0
+    assert found.evaluations < 5_000
+    result = sg.verify(
+        model, np.full((1, 1, count), 0.4), specs, property="cr", method="refine", goal="verdict", threads=1,
+        budget=Budget(Limits(timeout_seconds=20.0)),
+    )  # fmt: skip
+    assert result.summary()["verdict"] == "not robust"

@@ -24,7 +24,7 @@ class MovedAlong:
         if axis is None:
             least, most = self.original.ends
             return least.reshape(1, count, -1), most.reshape(1, count, -1)
-        if self.perturbed.is_curved:
+        if self.perturbed.has_enclosed_maps:
             return self._ends_of_curves(low, high)
         domain = self.perturbed.domain
         ends = []
@@ -36,7 +36,7 @@ class MovedAlong:
         return np.minimum(ends[0][0], ends[1][0]), np.maximum(ends[0][1], ends[1][1])
 
     def _ends_of_curves(self, low: np.ndarray, high: np.ndarray) -> Ends:
-        """The same where a curved movement takes the arrays along: interpolation mixes them and their errors alike."""
+        """The same where boxes enclose the moved arrays: interpolation mixes them and their errors alike."""
         centre, radius = self.original.centre, self.original.radius
         count, size = len(centre), centre[0].size
         both = np.concatenate([centre, radius]).reshape(-1, *centre.shape[-2:])

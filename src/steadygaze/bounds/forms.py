@@ -12,7 +12,8 @@ from functools import cached_property
 import numpy as np
 
 from ..network.steps import ArrangeStep, ConvStep, MatrixStep, PartStep, Step
-from ..perturbation import Perturbed
+from ..perturbation import KnotCell, Perturbed
+from ..perturbation.scalar_forms import fold
 from ..tolerances import FLOOR, LEAST, UNIT, gamma, up
 from . import box_kernels as kernels
 from .norms import Norms
@@ -233,17 +234,18 @@ def pixels(
     *,
     is_deep: bool = False,
 ) -> Forms:
-    """The clipped pixels on boxes with corners low and high (B, d) in t, all in one knot cell.
+    """The clipped pixels on boxes with corners low and high (B, d) in t, all in the box of one knot cell.
 
-    With vertices (B, V, d) in the boxes: on their hulls, widened as far as the boxes reach. For deep networks, the
-    errors are in the norms, and as small as possible.
+    With vertices (B, V, d) in the boxes: on their hulls inside the cell, widened as far as the boxes reach. For deep
+    networks, the errors are in the norms, and as small as possible.
     """
     if perturbed.curve is not None:
         assert vertices is None  # hulls belong to regions, which a curved image does not have
         found = perturbed.curve.enclose(perturbed.box(low, high))
         return _clipped(Forms(found.coefficients, found.radius), is_deep=is_deep)
     domain, piece = perturbed.domain, perturbed.cells[cell]
-    d = domain.dimension
+    halves = perturbed.boxes[piece.box] if vertices is None else (piece,)
+    piece, d = halves[0], domain.dimension
     slope, base = piece.slope.reshape(d, -1), (perturbed.x0 + piece.offset).ravel()
     middle = 0.5 * (low + high)
     # At least either half, however the middle was rounded.
@@ -255,18 +257,43 @@ def pixels(
     # A few roundings of numbers up to this size, including those in offset and slope of a moving image.
     size = perturbed.magnitudes
     error = np.where(size > 0.0, gamma(16 + 4 * d) * size + LEAST, 0.0)
+    remainder = np.tile(error, (len(low), 1))
+    if len(halves) > 1:
+        remainder = up(4) * (remainder + _fold(forms, halves[0], halves[1], thetas, half * domain.widths))
     if is_deep and vertices is None and perturbed.moving_axis is None and np.isin(slope, (-1.0, 0.0, 1.0)).all():
         # The rounding of theta is common to all pixels: a wider box covers it. The rest is that of d + 1 additions.
         wider = 8.0 * UNIT * (np.abs(domain.low) + np.abs(domain.high))
         forms[:, 1:] = (half * domain.widths * (1.0 + 8.0 * UNIT) + wider)[:, :, None] * slope
-        error = np.where(size > 0.0, 1.01 * (d + 3) * UNIT * size + LEAST, 0.0)
+        remainder[:] = np.where(size > 0.0, 1.01 * (d + 3) * UNIT * size + LEAST, 0.0)
     corners = None
     if vertices is not None:
         # In box coordinates; hulls reach as far beyond their vertices as the boxes do.
         points = (vertices - middle[:, None]) / half[:, None]
         around = np.maximum(vertices.min(axis=1) - low, high - vertices.max(axis=1))
         corners = Corners(points, around / half * (1.0 + 8.0 * UNIT) + 8.0 * UNIT * (1.0 + np.abs(middle) / half))
-    return _clipped(Forms(forms, np.tile(error, (len(low), 1)), corners), is_deep=is_deep)
+    return _clipped(Forms(forms, remainder, corners), is_deep=is_deep)
+
+
+def _fold(forms: np.ndarray, lower: KnotCell, upper: KnotCell, middle: np.ndarray, half: np.ndarray) -> np.ndarray:
+    """Extend forms (B, 1 + d, pixels) of the lower half of a knot box to both halves; returns their remainder.
+
+    middle and half (B, d) are the boxes as thetas. With s the upper side, the form of the upper half is that of the
+    lower one plus a bend times s, because both agree where s vanishes. So a pixel is the lower form plus the bend times
+    max(s, 0).
+    """
+    assert upper.side is not None
+    normal, d = upper.side[:-1], len(upper.side) - 1
+    axis = int(np.flatnonzero(normal)[0])
+    slopes = lower.slope.reshape(d, -1)[axis], upper.slope.reshape(d, -1)[axis]
+    bend = (slopes[1] - slopes[0]) / normal[axis]
+    at, reach = middle @ normal + upper.side[-1], half @ np.abs(normal)
+    rounding = 16.0 * UNIT * ((np.abs(middle) + half) @ np.abs(normal) + abs(upper.side[-1]))
+    slope, offset, rest = fold(at - reach - rounding, at + reach + rounding)
+    forms[:, 0] += (slope * at + offset)[:, None] * bend
+    forms[:, 1:] += (slope[:, None] * half * normal)[:, :, None] * bend
+    # The rounding of the bend is a share of both slopes.
+    off = 2.0 * rounding + gamma(16) * (np.abs(at) + reach + offset)
+    return rest[:, None] * np.abs(bend) + off[:, None] * (np.abs(slopes[0]) + np.abs(slopes[1]))
 
 
 def _clipped(unclipped: Forms, *, is_deep: bool) -> Forms:

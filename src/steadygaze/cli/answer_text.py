@@ -18,6 +18,7 @@ from ..words import (
     rounded_up,
     sentence,
     share_text,
+    shown_value,
     total_seconds,
 )
 
@@ -29,7 +30,7 @@ def question_text(summary: AnswerFacts) -> str:
     """Model, image and predicted label on one line, the domain on the next."""
     domain, label = summary.domain, class_text(summary.label_name, summary.label)
     axes = " × ".join(
-        f"{name} {number_text(low)}..{number_text(high)}"
+        f"{name} {number_text(shown_value(name, low))}..{number_text(shown_value(name, high))}"
         for name, low, high in zip(domain.names, domain.low, domain.high, strict=True)
     )
     return f"{summary.model.name} predicts {label} for {summary.image.name}\nDomain: {axes}"

@@ -1,11 +1,17 @@
-"""matplotlib without its help texts: commands draw pictures, and nobody asks them for `help()`.
+"""matplotlib without what commands never use: they draw pictures, and nobody asks them for `help()`.
 
-matplotlib writes a list of settings into the documentation of every class while it is imported, which takes as long as
-the rest of the import. A program that imports steadygaze keeps these texts: only commands call this module.
+matplotlib lists the settings of every class, in its documentation and in a signature, while it is imported, which takes
+as long as the rest of the import; and it imports axes in space. A program that imports steadygaze keeps all of this:
+only commands call this module.
 """
 
 import sys
+import warnings
 from importlib import import_module
+from typing import Any
+
+SPACE = "mpl_toolkits.mplot3d"
+"""A module that matplotlib does without, with a warning, if it is missing."""
 
 
 def import_matplotlib() -> None:
@@ -14,9 +20,16 @@ def import_matplotlib() -> None:
         return
     from matplotlib import artist  # noqa: PLC0415 (slow to import)
 
-    make_text = artist.kwdoc
-    artist.kwdoc = lambda artist: ""
+    inspector: Any = artist.ArtistInspector
+    make_text, find_settings = artist.kwdoc, inspector.get_setters
+    artist.kwdoc, inspector.get_setters = lambda artist: "", lambda inspector: []
+    modules: dict[str, Any] = sys.modules
+    modules.setdefault(SPACE, None)  # as if it were missing
     try:
-        import_module("matplotlib.figure")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import_module("matplotlib.figure")
     finally:
-        artist.kwdoc = make_text
+        artist.kwdoc, inspector.get_setters = make_text, find_settings
+        if modules[SPACE] is None:
+            del modules[SPACE]

@@ -27,7 +27,7 @@ from ..report.figures.map import SMALLEST_SHARE_SHOWN
 from ..results.directory import atomic_directory, atomic_file, check_file
 from ..results.result import Result
 from ..tolerances import MAX_MAP_PARAMETERS
-from ..words import percent_up, rounded, share_text
+from ..words import percent_up, rounded, share_text, shown_text
 from .comparison import Comparison, Difference, describe
 from .ranking import Rank, is_distance
 
@@ -284,7 +284,11 @@ def _draw_pair(sheet: Sheet, comparison: Comparison, differences: Sequence[Diffe
             axis, value = pair[0].held
             name = own.question.compound.domain.names[axis]
             sheet.write(
-                LEFT, top + 0.05, f"Section at {name} = {rounded(value, 4)}", size=9.5, width=WIDTH - LEFT - RIGHT
+                LEFT,
+                top + 0.05,
+                f"Section at {name} = {shown_text(name, value, 4)}",
+                size=9.5,
+                width=WIDTH - LEFT - RIGHT,
             )
             top += SECTION_TITLE
         # The piece of every pixel, −1 for none.

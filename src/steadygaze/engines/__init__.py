@@ -14,7 +14,17 @@ from ..budget import Budget
 from ..errors import OptionError, StoreError
 from ..labels import Property
 from ..suggestions import did_you_mean
-from .contract import AUTO, MAP, REFINE, WHY, Engine, ProgressReport, RunOptions, products_on_one_thread
+from .contract import (
+    AUTO,
+    MAP,
+    REFINE,
+    WHY,
+    Engine,
+    ProgressReport,
+    RunOptions,
+    changing_maps,
+    products_on_one_thread,
+)
 
 if TYPE_CHECKING:
     from ..question import Question
@@ -121,9 +131,9 @@ class RunPlan:
         if self.method == AUTO:
             from .refine.planning import choose_method  # noqa: PLC0415 (not needed with a given method)
 
-            if question.maps_change_in_regions:
-                reason = f"maps of {question.attention.method.name} change within a region"
-                return replace(self, method=REFINE, reason=reason)
+            changing = changing_maps(question)
+            if changing is not None:
+                return replace(self, method=REFINE, reason=changing)
             with budget.clock.phase("plan"):
                 choice = choose_method(question.compound, budget=budget)
             return replace(self, method=choice.method, reason=choice.reason)

@@ -121,12 +121,19 @@ def refuse_curved(question: "Question", method: str) -> str:
     )
 
 
-def changing_maps(question: "Question") -> str:
-    """Why an engine that labels whole regions refuses a method whose maps change within them."""
-    return (
-        f"maps of {question.attention.method.name} change within a region, so only bounds prove them; use --method "
-        "refine"
-    )
+def changing_maps(question: "Question") -> str | None:
+    """What changes within a region, if the question asks for attention: only bounds prove it. None if nothing does."""
+    if question.measures_regions or not question.property.asks_attention:
+        return None
+    if question.attention.method.changes_in_regions:
+        return f"maps of {question.attention.method.name} change within a region"
+    return "expected maps that move along two axes have a curved border within a region"
+
+
+def refuse_changing_maps(question: "Question") -> str | None:
+    """Why an engine that labels whole regions refuses a question about attention; None if it does not."""
+    changing = changing_maps(question)
+    return None if changing is None else f"{changing}, so only bounds prove them; use --method refine, or --property cr"
 
 
 class Engine(ABC):

@@ -10,8 +10,9 @@ stored, by definition. Other families are enclosed: `change` is assumed to be ac
 entry, enough for about thirty roundings.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from math import inf
 
@@ -20,7 +21,7 @@ from flint import fmpq, fmpz
 
 from ..compound import Compound
 from ..errors import OptionError
-from ..perturbation import Domain, KnotCell, Perturbation, Perturbed, Ramp
+from ..perturbation import Domain, KnotCell, Perturbed, Ramp
 from .network_forms import WholeForms
 from .simplices import ConvexPart, Corner, Form, clip, cut, evaluate, hull_of, make_corner
 from .whole_numbers import from_floats, to_array, to_rational
@@ -76,9 +77,12 @@ def parts_by_cell(
             if all(evaluate(form, corner) >= 0 for corner in part.corners):
                 starts[axis] = theta
         groups.setdefault(tuple(starts), []).append(part)
-    cells = {tuple(cell.low.tolist()): cell for cell in compound.cells}
+    boxes = {tuple(cells[0].low.tolist()): cells for cells in compound.perturbed.boxes}
     for begin, group in groups.items():
-        yield cells[begin], group
+        for cell in boxes[begin]:
+            own = group if cell.side is None else clip(group, _side(domain, cell.side), counted)
+            if own:
+                yield cell, own
 
 
 def unit_corner(compound: Compound, theta: np.ndarray) -> Corner:
@@ -88,6 +92,18 @@ def unit_corner(compound: Compound, theta: np.ndarray) -> Corner:
     for place in places:
         weight *= place.q
     return make_corner((*(place.p * (weight // place.q) for place in places), weight))
+
+
+def _side(domain: Domain, side: np.ndarray) -> Form:
+    """A form (d+1,) of theta as a form of t, up to a positive factor."""
+    ends = [(to_rational(low), to_rational(high)) for low, high in zip(domain.low, domain.high, strict=True)]
+    slopes = [to_rational(slope) for slope in side[:-1]]
+    rows = [slope * (high - low) for slope, (low, high) in zip(slopes, ends, strict=True)]
+    rows.append(sum((slope * low for slope, (low, _) in zip(slopes, ends, strict=True)), start=to_rational(side[-1])))
+    denominator = fmpz(1)
+    for number in rows:
+        denominator = denominator.lcm(number.q)
+    return tuple((number * denominator).p for number in rows)
 
 
 def _place(domain: Domain, axis: int, theta: float) -> fmpq:
@@ -104,16 +120,17 @@ def _beyond(axis: int, dimension: int, numerator: fmpz, denominator: fmpz) -> Fo
 PIECE = 40
 LARGEST_WHOLE = 2.0**52
 ASSUMED = fmpq(1, 2**48)
+ChangeOf = Callable[[np.ndarray], tuple[np.ndarray, ...]]
 FINER = fmpz(1) << 64
 """The denominator of enclosed changes is that of the pixels times this."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Change:
-    """Offset and slope of a perturbation over the pixels' denominator times `finer`, with an error up to `error`."""
+    """Offset and slopes over the pixels' denominator times `finer`, with an error up to `error`; by parameter."""
 
     offset: np.ndarray
-    slope: np.ndarray
+    slopes: dict[int, np.ndarray]
     error: fmpq
     finer: fmpz
 
@@ -163,16 +180,22 @@ class PixelForms:
         return self._known[cell.index]
 
     def _add_up(self, cell: KnotCell) -> WholeForms:
-        perturbations = self.perturbed.perturbations
-        changes = [
-            self._change(perturbation, float(low), float(high))
-            for perturbation, low, high in zip(perturbations, cell.low, cell.high, strict=True)
-        ]
+        perturbed, triangles = self.perturbed, self.perturbed.triangles
+        changes = []
+        for axis, perturbation in enumerate(perturbed.perturbations):
+            if triangles is None or axis not in triangles.axes:
+                alone = partial(perturbation.change, low=float(cell.low[axis]), high=float(cell.high[axis]))
+                is_stored = isinstance(perturbation, Ramp)
+                changes.append(self._stored(axis, alone) if is_stored else self._change((axis,), alone, cell))
+        if triangles is not None:
+            both = partial(triangles.change, low=cell.low, is_above=cell.is_above)
+            changes.append(self._change(triangles.axes, both, cell))
         finer = max(change.finer for change in changes)  # powers of two
-        numbers = np.full((*self.numerators.shape, len(perturbations) + 1), fmpz(0), dtype=object)
+        numbers = np.full((*self.numerators.shape, len(perturbed.perturbations) + 1), fmpz(0), dtype=object)
         numbers[..., -1] += self.numerators * finer
-        for axis, change in enumerate(changes):
-            numbers[..., axis] += change.slope * (finer // change.finer)
+        for change in changes:
+            for axis, slope in change.slopes.items():
+                numbers[..., axis] += slope * (finer // change.finer)
             numbers[..., -1] += change.offset * (finer // change.finer)
         denominator = self.denominator * finer
         error = sum((change.error for change in changes), start=fmpq(0))
@@ -180,43 +203,42 @@ class PixelForms:
         radii = np.full(self.numerators.shape, radius, dtype=object) if radius else None
         return WholeForms(numbers, radii, denominator)
 
-    def _change(self, perturbation: Perturbation, low: float, high: float) -> _Change:
-        """The change that one perturbation adds, over the pixels' denominator."""
-        if isinstance(perturbation, Ramp):
-            return self._stored(perturbation)
-        base = perturbation.change(np.zeros(self.numerators.shape), low, high)
-        found = [perturbation.change(piece, low, high) for piece, _ in self._pieces]
-        doubled = [perturbation.change(2.0 * piece, low, high) for piece, _ in self._pieces]
+    def _change(self, axes: Sequence[int], change: ChangeOf, cell: KnotCell) -> _Change:
+        """Offset and slopes along axes, which `change` gives for an image, over the pixels' denominator."""
+        base = change(np.zeros(self.numerators.shape))
+        found = [change(piece) for piece, _ in self._pieces]
+        doubled = [change(2.0 * piece) for piece, _ in self._pieces]
         parts = []
-        for number in range(2):
+        for number in range(1 + len(axes)):
             constant = base[number]
             linear = [result[number] - constant for result in found]
             twice = [result[number] - constant for result in doubled]
             is_whole = all(_are_whole(values) for values in (constant, *linear, *twice))
             if not is_whole or not all(np.array_equal(2.0 * a, b) for a, b in zip(linear, twice, strict=True)):
-                return self._enclosed(perturbation, low, high)
+                return self._enclosed(axes, change, cell)
             total = to_array(_wholes(constant), constant.shape) * self.denominator
             for values, (_, weight) in zip(linear, self._pieces, strict=True):
                 total = total + to_array(_wholes(values), values.shape) * weight
             parts.append(total)
-        return _Change(parts[0], parts[1], fmpq(0), fmpz(1))
+        return _Change(parts[0], dict(zip(axes, parts[1:], strict=True)), fmpq(0), fmpz(1))
 
-    def _stored(self, perturbation: Ramp) -> _Change:
+    def _stored(self, axis: int, change: ChangeOf) -> _Change:
         """The change of a ramp: floats are whole multiples of a power of two."""
-        offset, slope = perturbation.change(self.perturbed.x0, perturbation.low, perturbation.high)
+        offset, slope = change(self.perturbed.x0)
         exact = from_floats(slope)
         nothing = to_array([fmpz(0)] * offset.size, offset.shape)
-        return _Change(nothing, exact.numbers * self.denominator, fmpq(0), exact.denominator)
+        return _Change(nothing, {axis: exact.numbers * self.denominator}, fmpq(0), exact.denominator)
 
-    def _enclosed(self, perturbation: Perturbation, low: float, high: float) -> _Change:
+    def _enclosed(self, axes: Sequence[int], change: ChangeOf, cell: KnotCell) -> _Change:
         denominator = self.denominator * FINER
-        reach = to_rational(max(abs(low), abs(high)))
+        reaches = [to_rational(float(max(abs(cell.low[axis]), abs(cell.high[axis])))) for axis in axes]
         parts, largest = [], fmpq(1)
-        for values, factor in zip(perturbation.change(self.perturbed.x0, low, high), (fmpq(1), reach), strict=True):
+        for values, factor in zip(change(self.perturbed.x0), (fmpq(1), *reaches), strict=True):
             floors = [(to_rational(value) * denominator).floor() for value in values.ravel().tolist()]
             parts.append(to_array(floors, values.shape))
             largest += to_rational(float(np.abs(values).max(initial=0.0))) * factor
-        return _Change(parts[0], parts[1], largest * ASSUMED + (1 + reach) / denominator, FINER)
+        error = largest * ASSUMED + (1 + sum(reaches, start=fmpq(0))) / denominator
+        return _Change(parts[0], dict(zip(axes, parts[1:], strict=True)), error, FINER)
 
     def _split(self) -> list[tuple[np.ndarray, fmpz]]:
         """The numerators as images of at most 40 bits, each with its weight."""

@@ -19,6 +19,7 @@ from .base import FloatArray, Perturbation
 from .curved import Curve
 from .movement import movements_of
 from .scalar_forms import Box, Form
+from .triangles import Triangles
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,10 +83,12 @@ class Domain:
 
 @dataclass(frozen=True, eq=False)
 class KnotCell:
-    """A box of thetas without a knot inside: the unclipped image is x0 + offset + Σ_i theta_i * slope[i] on it.
+    """A part of the domain without a knot inside: the unclipped image is x0 + offset + Σ_i theta_i * slope[i] on it.
 
-    low and high are (d,), offset (C, H, W), slope (d, C, H, W); index is the cell's place in `Perturbed.cells`. Offset
-    and slope of a curved image are NaN: it has no affine form, and NaN decides nothing.
+    It is the box from low to high (d,), or its part where side (d+1,), a form of theta in whole numbers, is not
+    negative. offset (C, H, W), slope (d, C, H, W); index is the cell's place in `Perturbed.cells`, box that of its box
+    in `Perturbed.boxes`; is_above: which triangle of its unit cell it is part of (see `Triangles`). Offset and slope of
+    a curved image are NaN: it has no affine form, and NaN decides nothing.
     """
 
     low: FloatArray
@@ -93,6 +96,9 @@ class KnotCell:
     offset: FloatArray
     slope: FloatArray
     index: int
+    box: int
+    side: FloatArray | None = None
+    is_above: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +106,8 @@ class Perturbed:
     """An image under all perturbations at once, as a function of theta; made by `compose`.
 
     The cells tile the domain; the first axis varies slowest. moving_axis is the first parameter that moves the expected
-    map, or None. curve: the image if it is not affine on the cells; None if it is.
+    map, or None. curve: the image if it is not affine on the cells; None if it is. triangles: the two translations that
+    are interpolated on triangles, if there are any.
     """
 
     perturbations: tuple[Perturbation, ...]
@@ -109,6 +116,20 @@ class Perturbed:
     cells: tuple[KnotCell, ...]
     moving_axis: int | None
     curve: Curve | None = None
+    triangles: Triangles | None = None
+
+    @cached_property
+    def boxes(self) -> tuple[tuple[KnotCell, ...], ...]:
+        """The cells of every box: the one that fills it, or two halves; the side of the second is positive on it."""
+        found: list[list[KnotCell]] = [[] for _ in range(1 + self.cells[-1].box)]
+        for cell in self.cells:
+            found[cell.box].append(cell)
+        return tuple(map(tuple, found))
+
+    @property
+    def has_enclosed_maps(self) -> bool:
+        """Whether moved maps depend on more than one parameter, or are curved: boxes enclose them, regions do not."""
+        return self.moving_axis is not None and (self.curve is not None or self.triangles is not None)
 
     @property
     def is_curved(self) -> bool:
@@ -132,9 +153,11 @@ class Perturbed:
         return Box.of(low, high, self.domain.low, self.domain.widths)
 
     def enclose_maps(self, maps: FloatArray, low: FloatArray, high: FloatArray) -> Form:
-        """The expected maps (N, H, W) of a curved image, moved over boxes from low to high (B, d) in t."""
+        """The expected maps (N, H, W), moved over boxes from low to high (B, d) in t, where `has_enclosed_maps`."""
+        if self.triangles is not None:
+            return self.triangles.enclose(maps, self.box(low, high))
         if self.curve is None or self.curve.moved is None:
-            raise InternalError("only a curved movement moves maps over boxes")
+            raise InternalError("only movements with enclosed maps move them over boxes")
         return self.curve.moved.enclose(maps, self.box(low, high))
 
     @cached_property
@@ -159,7 +182,8 @@ class Perturbed:
         for perturbation, value in zip(self.perturbations, point, strict=True):
             knots = perturbation.knots()
             index = index * (len(knots) + 1) + bisect_right(knots, value)
-        return self.cells[index]
+        *below, cell = self.boxes[index]
+        return below[0] if below and cell.side is not None and cell.side[:-1] @ point + cell.side[-1] < 0.0 else cell
 
     def image(self, theta: ArrayLike) -> FloatArray:
         """Return the image (C, H, W) at theta (d,), clipped to [0, 1]."""
@@ -175,16 +199,21 @@ class Perturbed:
         points = self._points(np.asarray(thetas, dtype=np.float64))
         if self.curve is not None:
             return self.curve.images(points)
-        images = np.empty((len(points), *self.x0.shape))
-        images[:] = self.x0
-        for perturbation, values in zip(self.perturbations, points.T, strict=True):
-            images += perturbation.apply(self.x0, values) - self.x0
+        if self.triangles is None:
+            images, done = np.repeat(self.x0[None], len(points), axis=0), frozenset[int]()
+        else:
+            images, done = self.triangles.images(self.x0, points), frozenset(self.triangles.axes)
+        for axis, (perturbation, values) in enumerate(zip(self.perturbations, points.T, strict=True)):
+            if axis not in done:
+                images += perturbation.apply(self.x0, values) - self.x0
         return images
 
     def expected(self, maps: FloatArray, theta: FloatArray) -> FloatArray:
         """Return the expected maps (..., C, H, W) at a theta (d,): maps, moved as the image is."""
         if self.curve is not None:
             return maps if self.curve.moved is None else self.curve.moved.images(maps, theta[None])[0]
+        if self.triangles is not None:
+            return self.triangles.images(maps, theta[None])[0]
         moved, axis = self.transport(maps, self.cell_of(theta)), self.moving_axis
         return maps if moved is None or axis is None else maps + moved[0] + theta[axis] * moved[1]
 
@@ -196,6 +225,8 @@ class Perturbed:
         axis = self.moving_axis
         if axis is None:
             return None
+        if self.has_enclosed_maps:
+            raise InternalError("expected maps that depend on several parameters have no single slope")
         return self.perturbations[axis].transport(maps, float(cell.low[axis]), float(cell.high[axis]))
 
     def _points(self, points: FloatArray) -> FloatArray:
@@ -232,15 +263,19 @@ def compose(perturbations: Sequence[Perturbation], image: ArrayLike) -> Perturbe
         high=_frozen(np.array([perturbation.high for perturbation in chosen])),
     )
     moving = [axis for axis, perturbation in enumerate(chosen) if perturbation.moves]
-    curve = Curve(chosen, x0) if _is_curved(chosen) else None
+    triangles = Triangles.of(chosen)
+    curve = Curve(chosen, x0) if triangles is None and _is_curved(chosen) else None
     if curve is not None:
         _check_sizes(curve)
-    cells = _knot_cells(chosen, x0, is_curved=curve is not None)
-    return Perturbed(chosen, x0, domain, cells, moving[0] if moving else None, curve)
+    cells = _knot_cells(chosen, x0, triangles, is_curved=curve is not None)
+    return Perturbed(chosen, x0, domain, cells, moving[0] if moving else None, curve, triangles)
 
 
 def _is_curved(perturbations: tuple[Perturbation, ...]) -> bool:
-    """Whether the image is not affine between knots: bent, moved along two axes, or moved and changed by its pixels."""
+    """Whether the image is not affine between knots: bent, moved along two axes, or moved and changed by its pixels.
+
+    Two movements interpolated on triangles are not.
+    """
     moving = sum(perturbation.moves for perturbation in perturbations)
     reads = any(perturbation.reads_image for perturbation in perturbations)
     return any(one.is_curved for one in perturbations) or moving > 1 or (moving == 1 and reads)
@@ -299,27 +334,42 @@ def _distinct_names(perturbations: tuple[Perturbation, ...]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _knot_cells(perturbations: tuple[Perturbation, ...], x0: FloatArray, *, is_curved: bool) -> tuple[KnotCell, ...]:
-    unknown = np.full(x0.shape, np.nan)
+def _knot_cells(
+    perturbations: tuple[Perturbation, ...], x0: FloatArray, triangles: Triangles | None, *, is_curved: bool
+) -> tuple[KnotCell, ...]:
+    unknown, together = np.full(x0.shape, np.nan), () if triangles is None else triangles.axes
     pieces = []
-    for perturbation in perturbations:
+    for axis, perturbation in enumerate(perturbations):
         ends = (perturbation.low, *perturbation.knots(), perturbation.high)
-        pieces.append(
-            [
-                (low, high, *((unknown, unknown) if is_curved else perturbation.change(x0, low, high)))
-                for low, high in pairwise(ends)
-            ]
-        )
-    return tuple(
-        KnotCell(
-            low=_frozen(np.array([low for low, _, _, _ in chosen])),
-            high=_frozen(np.array([high for _, high, _, _ in chosen])),
-            offset=_frozen(np.sum([offset for _, _, offset, _ in chosen], axis=0)),
-            slope=_frozen(np.stack([slope for _, _, _, slope in chosen])),
-            index=index,
-        )
-        for index, chosen in enumerate(product(*pieces))
-    )
+        changes = [
+            (unknown, unknown) if is_curved or axis in together else perturbation.change(x0, low, high)
+            for low, high in pairwise(ends)
+        ]
+        pieces.append([(low, high, *change) for (low, high), change in zip(pairwise(ends), changes, strict=True)])
+    cells: list[KnotCell] = []
+    for box, chosen in enumerate(product(*pieces)):
+        low, high = (_frozen(np.array([piece[end] for piece in chosen])) for end in (0, 1))
+        alone = [piece[2] for axis, piece in enumerate(chosen) if axis not in together]
+        slope = np.stack([piece[3] for piece in chosen])
+        for side, is_above in _halves(triangles, low, high):
+            offset, slopes = np.sum([np.zeros(x0.shape), *alone], axis=0), slope.copy()
+            if triangles is not None:
+                own, *slopes_of_both = triangles.change(x0, low, is_above=is_above)
+                offset += own
+                slopes[list(triangles.axes)] = slopes_of_both
+            cells.append(KnotCell(low, high, _frozen(offset), _frozen(slopes), len(cells), box, side, is_above))
+    return tuple(cells)
+
+
+def _halves(triangles: Triangles | None, low: FloatArray, high: FloatArray) -> list[tuple[FloatArray | None, bool]]:
+    """The sides of the cells in a box, and whether each lies above the diagonal; one without a side if none crosses."""
+    if triangles is None:
+        return [(None, False)]
+    least, most = triangles.range_of_side(low, high)
+    if least >= 0.0 or most <= 0.0:
+        return [(None, least >= 0.0)]
+    row = triangles.side(low, len(low))
+    return [(_frozen(-row), False), (_frozen(row), True)]
 
 
 def _frozen(array: FloatArray) -> FloatArray:

@@ -117,3 +117,16 @@ def reciprocal(axis: int, box: Box) -> Form:
     centre, slope = 0.5 * (1.0 / low + 1.0 / high) - drop, 0.5 * (1.0 / high - 1.0 / low)
     radius = np.where(is_known, drop * (1.0 + 16.0 * UNIT) + 32.0 * UNIT / low * (1.0 + 1.0 / low), np.inf)
     return Form.along(axis, box, centre, slope, radius)
+
+
+def fold(low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Enclose max(s, 0) for s in [low, high] (any shape) by slope · s + offset, up to a rest.
+
+    >>> [part.tolist() for part in fold(np.array([-1.0, 0.0, -1.0]), np.array([3.0, 2.0, 0.0]))]
+    [[0.75, 1.0, 0.0], [0.375, 0.0, 0.0], [0.37500000000000033, 0.0, 0.0]]
+    """
+    is_bent = (low < 0.0) & (high > 0.0)
+    slope = np.where(is_bent, high / np.where(is_bent, high - low, 1.0), low >= 0.0)
+    # The chord runs above the function by at most −slope · low, reached at zero.
+    half = np.where(is_bent, -0.5 * slope * low, 0.0)
+    return slope, half, half * (1.0 + 8.0 * UNIT)

@@ -7,11 +7,22 @@
 import numpy as np
 
 from .adjacency import Adjacency
+from .halved_boxes import halve_boxes
 from .polygons import Polygons
 from .polyhedra import Polyhedra
 from .protocol import Cut, Polytopes
 
-__all__ = ["Adjacency", "Cut", "Polygons", "Polyhedra", "Polytopes", "box_polytopes", "join_polytopes", "kind_of"]
+__all__ = [
+    "Adjacency",
+    "Cut",
+    "Polygons",
+    "Polyhedra",
+    "Polytopes",
+    "box_polytopes",
+    "halve_boxes",
+    "join_polytopes",
+    "kind_of",
+]
 
 
 def kind_of(coordinates: int) -> type[Polytopes]:

@@ -36,7 +36,7 @@ class Cut(IntEnum):
     """The kind of a cut: the first column of a cut table; the other two columns identify the cut."""
 
     BORDER = 0  # axis, 0 low or 1 high
-    KNOT = 1  # axis, number of the knot cell above it
+    KNOT = 1  # axis (−1: the line between two halves of a box), number of the knot cell above it
     NEURON = 2  # layer (0 and 1 are the clip), neuron
     ARGMAX = 3  # two classes
     SLAB = 4  # moving axis, 0

@@ -2,18 +2,22 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 
 from ..accuracy import Accuracy, WalkMeasures
 from ..compound import CellProgram, Corners
 from ..labels import Stop
-from ..polytopes import Cut, Polytopes, box_polytopes, kind_of
+from ..polytopes import Cut, Polytopes, box_polytopes, halve_boxes, kind_of
 from .patterns import PatternTable, distinct_rows
 from .region import RegionSet
 
 _NONE = np.zeros(0, dtype=np.int64)
 _NONE.setflags(write=False)
+
+BETWEEN = -1
+"""The axis, in the table of cuts, of a line between two halves of a box."""
 
 
 @dataclass
@@ -87,7 +91,7 @@ class CutTable(CutRows):
     def __init__(self, cells: Sequence[CellProgram | Corners]) -> None:
         self.cells = cells
         axes = range(len(cells[0].low))
-        super().__init__(np.array([(int(Cut.BORDER), axis, side) for axis in axes for side in (0, 1)]))
+        super().__init__(_borders(len(axes)))
         knots = {
             (axis, cell.low[axis]): number
             for number, cell in reversed(list(enumerate(cells)))
@@ -96,13 +100,23 @@ class CutTable(CutRows):
         }
         self.knots = {key: 2 * len(axes) + 1 + place for place, key in enumerate(sorted(knots))}
         self.rows += [np.array([[Cut.KNOT, key[0], knots[key]]]) for key in self.knots]
-        self.size += len(self.knots)
+        # The second half of a box lies on the positive side of the line between both.
+        upper = [number for number, cell in enumerate(cells) if cell.side is not None][1::2]
+        self.rows += [np.array([[Cut.KNOT, BETWEEN, number]]) for number in upper]
+        self.size += len(self.knots) + len(upper)
 
     def cell(self, number: int) -> Polytopes:
         """A knot cell as a polytope whose facets are borders or knots."""
-        low, high = self.cells[number].low, self.cells[number].high
+        low, high, form = (getattr(self.cells[number], name) for name in ("low", "high", "side"))
+        if not self.knots and form is None:
+            return _whole_domain(len(low))
         sides = np.array([[self.side(axis, side, (low, high)[side]) for side in (0, 1)] for axis in range(len(low))])
-        return box_polytopes(low[None], high[None], sides[None])
+        if form is None:
+            return box_polytopes(low[None], high[None], sides[None])
+        cut, is_upper = cut_between(self.cuts(), number)
+        form = form if is_upper else -form
+        halves, _, is_above = halve_boxes(low[None], high[None], sides[None], form, cut)
+        return halves.take(np.flatnonzero(is_above == is_upper))
 
     def side(self, axis: int, side: int, corner: np.ndarray) -> int:
         """The signed cut at the low (0) or high (1) side of a cell along an axis, given that corner (D,)."""
@@ -112,18 +126,33 @@ class CutTable(CutRows):
         return self.knots[(axis, corner[axis])] * (-1 if side else 1)
 
 
+@cache
+def _borders(axes: int) -> np.ndarray:
+    """The cuts of the domain's borders."""
+    return np.array([(int(Cut.BORDER), axis, side) for axis in range(axes) for side in (0, 1)])
+
+
+@cache
+def _whole_domain(axes: int) -> Polytopes:
+    """The unit square or cube as a polytope whose facets are borders."""
+    return box_polytopes(np.zeros((1, axes)), np.ones((1, axes)), np.arange(1, 2 * axes + 1).reshape(1, axes, 2))
+
+
+def cut_between(cuts: np.ndarray, number: int) -> tuple[int, bool]:
+    """The number, in a table (E, 3), of the cut between two halves of a box, given one of them; is it the upper one?"""
+    between = (cuts[:, 0] == Cut.KNOT) & (cuts[:, 1] == BETWEEN)
+    is_upper = bool((between & (cuts[:, 2] == number)).any())
+    found = np.flatnonzero(between & (cuts[:, 2] == number + (not is_upper)))
+    return int(found[0]) + 1, is_upper
+
+
 def assemble(
     cells: list[CellProgram], parts: list[tuple[int, Block]], cuts: np.ndarray, stopped: Stop | None
 ) -> RegionSet:
     """Join the blocks of all cells in order; each comes with the number of its cell."""
     shapes = [shape for _, block in parts for shape in block.shapes]
     program = cells[0].program
-    # Packed rows of a region: the clip's bits first, then the classifier's.
-    clip_bytes = [int(cell.program.byte_start[2]) if cell.program.clipped else 0 for cell in cells]
-    rows = [(part, clip_bytes[number]) for number, block in parts for part in block.packed]
-    none, width = np.zeros((0, 0), dtype=np.uint8), max(clip_bytes)
-    pattern, patterns = distinct_rows([part[:, split:] if split else part for part, split in rows] or [none])
-    clip, clips = distinct_rows([_padded(part[:, :split], width) for part, split in rows] or [none])
+    pattern, patterns, clip, clips = _distinct_patterns(cells, parts)
     classes = int(program.offsets[-1] - program.offsets[-2])
     return RegionSet(
         polytopes=kind_of(len(cells[0].low)).join(shapes),
@@ -138,6 +167,21 @@ def assemble(
         accuracy=Accuracy.of(program, [block.measured for _, block in parts if block.measured is not None]),
         stopped=stopped,
     )
+
+
+def _distinct_patterns(cells: list[CellProgram], parts: list[tuple[int, Block]]) -> tuple[np.ndarray, ...]:
+    """The number of each region's pattern and the distinct ones; the same for the clip's part of them."""
+    none = np.zeros((0, 0), dtype=np.uint8)
+    if not cells[0].program.clipped:
+        pattern, patterns = distinct_rows([part for _, block in parts for part in block.packed] or [none])
+        return pattern, patterns, np.zeros(len(pattern), dtype=np.int64), np.zeros((min(len(pattern), 1), 0), np.uint8)
+    # Packed rows of a region: the clip's bits first, then the classifier's.
+    clip_bytes = [int(cell.program.byte_start[2]) for cell in cells]
+    rows = [(part, clip_bytes[number]) for number, block in parts for part in block.packed]
+    pattern, patterns = distinct_rows([part[:, split:] for part, split in rows] or [none])
+    width = max(clip_bytes)
+    clip, clips = distinct_rows([_padded(part[:, :split], width) for part, split in rows] or [none])
+    return pattern, patterns, clip, clips
 
 
 def _padded(rows: np.ndarray, width: int) -> np.ndarray:

@@ -7,6 +7,7 @@ check raises.
 """
 
 import math
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NoReturn
@@ -114,7 +115,7 @@ def _check_samples(
 
 
 class ChunkCheck:
-    """Checks a map chunk by chunk, and its tiling at the end; chunks may come in any order."""
+    """Checks a map chunk by chunk, and its tiling at the end; chunks may come from any thread, and in any order."""
 
     def __init__(self, compound: Compound) -> None:
         self.compound = compound
@@ -122,6 +123,7 @@ class ChunkCheck:
         self.sides: list[np.ndarray] = []
         self.volumes: list[float] = []
         self.inside = self.beside = 0
+        self.lock = threading.Lock()
 
     def add(self, regions: RegionSet, cut_id: np.ndarray, inside: int, edges: int) -> None:
         """Check the shapes of a chunk, and so many of its regions and facets against the graph."""
@@ -134,11 +136,12 @@ class ChunkCheck:
         is_border = regions.cuts[:, 0] == Cut.BORDER
         uneven = totals[0] - np.where(is_border, 0.0, totals[1])
         chosen = np.flatnonzero(np.abs(uneven) > BALANCED)
-        self.ids.append(np.where(is_border, -cut_id, cut_id)[chosen])
-        self.sides.append(uneven[chosen])
-        self.volumes.append(float(polytopes.volumes.sum()))
-        self.inside += compared[0]
-        self.beside += compared[1]
+        with self.lock:
+            self.ids.append(np.where(is_border, -cut_id, cut_id)[chosen])
+            self.sides.append(uneven[chosen])
+            self.volumes.append(float(polytopes.volumes.sum()))
+            self.inside += compared[0]
+            self.beside += compared[1]
 
     def finish(self, *, is_partial: bool) -> CheckedMap:
         """Check that all chunks together tile the domain, and that every cut has two sides."""

@@ -12,7 +12,7 @@ import numpy as np
 from ..compiling import compiled, compiled_apart, compiled_inline
 from ..polytopes.polygon_kernels import area, bounding_box, half_perimeter, reach, split_polygon
 from ..tolerances import DISTANCE, DOUBT
-from .forms import CORNER, EDGE, SKIPPED, SLIVERS, VOLUME, count_reached, sync, touch
+from .forms import CORNER, EDGE, FED_FROM, SKIPPED, SLIVERS, VOLUME, count_reached, sync, touch
 from .window_kernels import choose_winner, enter_others, find_pair, measure_winner
 
 DONE, PAUSED, NEED_OUTPUT, NEED_STACK = 0, 1, 2, 3
@@ -256,13 +256,49 @@ def _deliver(program, walk, output, x, y, edge, count, origin, has_logits):
 
 
 @compiled
+def begin(program, walk, root, points, starts, edge, origins, base):
+    """Start a walk whose arrays hold zeros: the forms of the first layer, and all polygons on the stack, the first one
+    on top; cuts are numbered from base + 1."""
+    for k in range(root.shape[1]):
+        size = 0.0
+        for r in range(3):
+            walk.forms[r, k] = root[r, k]
+            size += abs(root[r, k])
+        walk.peak[k] = size
+    for layer in range(walk.versions.shape[1]):
+        walk.versions[FED_FROM, layer] = -1
+    for i in range(walk.prints.shape[0]):
+        walk.prints[i] = program.prints[i]
+    height, at = 0, 0
+    for n in range(starts.shape[0] - 2, -1, -1):
+        first, count = starts[n], starts[n + 1] - starts[n]
+        for i in range(count):
+            walk.x[at + i], walk.y[at + i] = points[first + i, 0], points[first + i, 1]
+            walk.edge[at + i] = edge[first + i]
+        for i in range(walk.stack.shape[1]):
+            walk.stack[height, i] = 0
+        walk.stack[height, 1], walk.stack[height, 2], walk.stack[height, 3] = at, count, -1
+        walk.stack[height, ORIGIN] = origins[n]
+        height, at = height + 1, at + count
+    walk.counters[BASE], walk.counters[HEIGHT] = base, height
+
+
+@compiled_inline
+def empty_output(counters):
+    """Begin at the start of the output buffers again; the numbering of cuts continues."""
+    counters[BASE] += counters[CUTS]
+    counters[CUTS], counters[REGIONS], counters[VERTICES], counters[FACETS] = 0, 0, 0, 0
+
+
+@compiled
 def advance(program, walk, output, last_layer, max_nodes):
     """Continue until the stack is empty, `max_nodes` polygons were visited, or a buffer is full.
 
-    Writes the polygons that no neuron of the layers 0 … last_layer splits. Returns DONE, PAUSED, NEED_OUTPUT or
-    NEED_STACK.
+    Writes the polygons that no neuron of the layers 0 … last_layer splits, over those of the call before. Returns DONE,
+    PAUSED, NEED_OUTPUT or NEED_STACK.
     """
     counters, stack, candidates, offsets = walk.counters, walk.stack, walk.candidates, program.offsets
+    empty_output(counters)
     a, b, c, noise, near = walk.forms[0], walk.forms[1], walk.forms[2], program.noise, program.near
     active, packed = walk.active, walk.packed
     sums, missed = walk.sums, walk.missed

@@ -339,10 +339,11 @@ def _split(program, walk, output, top, layer, k, rival, vertices, count, free, f
 def advance(program, walk, output, last_layer, max_nodes):
     """Continue until the stack is empty, `max_nodes` polyhedra were visited, or a buffer is full.
 
-    Writes the polyhedra that no neuron of the layers 0 … last_layer splits. Returns DONE, PAUSED, NEED_OUTPUT,
-    NEED_STACK, NEED_WORDS, or BROKEN if a plane that should cut a polyhedron misses it.
+    Writes the polyhedra that no neuron of the layers 0 … last_layer splits, over those of the call before. Returns
+    DONE, PAUSED, NEED_OUTPUT, NEED_STACK, NEED_WORDS, or BROKEN if a plane that should cut a polyhedron misses it.
     """
     counters, stack, candidates, offsets = walk.counters, walk.stack, walk.candidates, program.offsets
+    kernels.empty_output(counters)
     forms, noise, active, packed, scratch = walk.forms, program.noise, walk.active, walk.packed, walk.scratch
     near, beside = program.near, walk.beside
     sums, peak, missed, points = walk.sums, walk.peak, walk.missed, walk.here

@@ -6,7 +6,7 @@ polytopes whose sides are known cuts: a walk can start from a box as from a knot
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -17,9 +17,9 @@ from ..budget import Budget
 from ..compound import CellProgram, Compound
 from ..errors import InternalError, OptionError
 from ..labels import Stop
-from ..polytopes import Polytopes, box_polytopes
+from ..polytopes import Polytopes, box_polytopes, halve_boxes
 from ..tolerances import AREA, MAX_MAP_PARAMETERS, UNIT
-from .assemble import Block, CutRows, CutTable, assemble
+from .assemble import Block, CutRows, CutTable, assemble, cut_between
 from .region import RegionSet, take_regions
 from .walks import start_walk
 
@@ -88,23 +88,24 @@ def subdivide_boxes(
     threads: int = 1,
     progress: Progress | None = None,
 ) -> Within:
-    """The regions inside boxes from low (B, D) to high (B, D), each in its knot cell (B,), for D = 2 or 3.
+    """The regions inside boxes from low (B, D) to high (B, D), each in the box of its knot cell (B,), for D = 2 or 3.
 
-    sides (B, D, 2) are the signed cuts of the boxes' sides in the table `cuts` (E, 3); cuts of neurons are numbered
-    after it. Exact up to the tolerances; the regions of every complete box tile it. The order of the boxes and regions
-    does not depend on the number of threads: it goes knot cell by knot cell, and within a cell along a curve on which
-    consecutive boxes are close. `share` is the part of the budget's time that it may use.
+    sides (B, D, 2) are the signed cuts of the boxes' sides in the table `cuts` (E, 3), which begins as that of
+    `CutTable`; cuts of neurons are numbered after it. Exact up to the tolerances; the regions of every complete box
+    tile it. The order of the boxes and regions does not depend on the number of threads: it goes knot cell by knot
+    cell, and within a cell along a curve on which consecutive boxes are close. `share` is the part of the budget's time
+    that it may use.
     """
     cells = list(compound.programs)
     watch = Watch(budget or Budget(), progress, share)
     table = CutRows(cuts)
-    polytopes = box_polytopes(low, high, sides)
     order = np.lexsort((_along_curve(low, high), cell))
     parts: list[tuple[int, Block]] = []
-    for number in np.unique(cell):
+    for number in np.unique(cell).tolist():
         chosen = order[cell[order] == number]
-        blocks = walk_cell(cells[number], polytopes.take(chosen), chosen, table, watch, threads=threads)
-        parts += [(int(number), block) for block in blocks]
+        for own, polytopes, origins in _in_cells(compound, number, chosen, low, high, sides, cuts):
+            blocks = walk_cell(cells[own], polytopes, origins, table, watch, threads=threads)
+            parts += [(own, block) for block in blocks]
     complete = np.ones(len(cell), dtype=bool)
     complete[np.concatenate([np.zeros(0, dtype=np.int64), *(block.unfinished for _, block in parts)])] = False
     regions = assemble(cells, parts, table.cuts(), watch.stopped)
@@ -114,6 +115,33 @@ def subdivide_boxes(
         regions, box = take_regions(regions, kept), box[kept]
     _check_tiling(regions.polytopes.volumes, box, complete, low, high)
     return Within(regions, box, complete)
+
+
+def _in_cells(
+    compound: Compound,
+    number: int,
+    chosen: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    sides: np.ndarray,
+    cuts: np.ndarray,
+) -> Iterator[tuple[int, Polytopes, np.ndarray]]:
+    """The chosen boxes, in the box of a knot cell, as polytopes in that cell or in both halves of its box.
+
+    Yields the number of a cell, polytopes, and the number of the box of each.
+    """
+    halves = compound.perturbed.boxes[compound.cells[number].box]
+    if len(halves) == 1:
+        yield number, box_polytopes(low[chosen], high[chosen], sides[chosen]), chosen
+        return
+    lower, upper = (cell.index for cell in halves)
+    form, cut = compound.corners[upper].side, cut_between(cuts, upper)[0]
+    assert form is not None
+    pieces, origin, is_above = halve_boxes(low[chosen], high[chosen], sides[chosen], form, cut)
+    for own, is_own in ((lower, ~is_above), (upper, is_above)):
+        if is_own.any():
+            places = np.flatnonzero(is_own)
+            yield own, pieces.take(places), chosen[origin[places]]
 
 
 @dataclass(frozen=True, eq=False)

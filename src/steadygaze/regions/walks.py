@@ -36,10 +36,6 @@ NODES_TIMES_NEURONS = 1 << 24
 """The same limit for polygons times neurons: a tenth of a second if most polygons enter all layers."""
 
 
-_EMPTIED = np.array([kernels.CUTS, kernels.REGIONS, kernels.VERTICES, kernels.FACETS])
-"""The counters of what the output buffers hold."""
-
-
 class LayerWalk(ABC):
     """One walk of polytopes, each with its number in `origins` (count,); appends the regions to a block."""
 
@@ -48,17 +44,11 @@ class LayerWalk(ABC):
 
     def __init__(self, cell: CellProgram, polytopes: Polytopes, origins: np.ndarray, block: Block) -> None:
         self.program, self.block = cell.program, block
-        if len(polytopes) > 1:
-            # The walk starts with the last polytope on the stack: reverse to keep the regions in the polytopes' order.
-            polytopes, origins = polytopes.take(np.arange(len(polytopes))[::-1]), origins[::-1]
         self.start(cell.root, polytopes, origins)
-        self.walk.prints[...] = cell.program.prints
-        self.walk.counters[kernels.BASE] = block.base
-        self.walk.counters[kernels.HEIGHT] = len(polytopes)
 
     @abstractmethod
     def start(self, root: np.ndarray, polytopes: Any, origins: np.ndarray) -> None:
-        """Make `walk`, with the polytopes on the stack, and `output`."""
+        """Make `walk`, with the polytopes on the stack, the first one on top, and `output`."""
 
     @property
     @abstractmethod
@@ -94,7 +84,8 @@ class LayerWalk(ABC):
         """Add the sums and measures of the walk to the block, and give up the buffers."""
         walk = self.walk
         self.block.measured = self._measures()
-        self.block.unfinished = walk.stack[: walk.counters[kernels.HEIGHT], kernels.ORIGIN].copy()
+        if walk.counters[kernels.HEIGHT]:
+            self.block.unfinished = walk.stack[: walk.counters[kernels.HEIGHT], kernels.ORIGIN].copy()
         self.give_up()
 
     def give_up(self) -> None:
@@ -118,9 +109,8 @@ class LayerWalk(ABC):
         )  # fmt: skip
 
     def _flush(self, regions: int) -> None:
-        """Move the content of the output buffers into the block; the numbering of cuts continues."""
-        block, counters = self.block, self.walk.counters
-        cuts = int(counters[kernels.CUTS])
+        """Move the content of the output buffers into the block."""
+        block, cuts = self.block, int(self.walk.counters[kernels.CUTS])
         block.shapes.append(self.written())
         block.logits.append(self._take("logits", regions))
         block.packed.append(self._take("packed", regions))
@@ -129,8 +119,6 @@ class LayerWalk(ABC):
         rows = self._take("cuts", cuts)
         rows[:, 0] = Cut.NEURON
         block.cuts.append(rows)
-        counters[kernels.BASE] += cuts
-        counters[_EMPTIED] = 0
 
     def _take(self, name: str, count: int) -> np.ndarray:
         """The first rows of an output buffer: a copy, or the buffer itself if it is at least half full."""
@@ -158,16 +146,12 @@ class FlatWalk(LayerWalk):
         return min(NODES, NODES_TIMES_NEURONS // int(self.program.offsets[-1]) + 100)
 
     def start(self, root: np.ndarray, polytopes: Polygons, origins: np.ndarray) -> None:
-        count = len(polytopes.points)
         self.room = _SPARE.take(_key(self.program, polytopes)) or self._make_room_for(polytopes)
         self.walk, self.output = self.room.walk, self.room.output
-        walk = self.walk
-        walk.forms[:, : root.shape[1]] = root
-        np.add.reduce(np.abs(root), axis=0, out=walk.peak[: root.shape[1]])
-        walk.versions[forms.FED_FROM] = -1
-        walk.x[:count], walk.y[:count] = polytopes.points.T
-        walk.edge[:count] = polytopes.facets
-        _fill_stack(walk.stack, polytopes, origins)
+        kernels.begin(
+            self.program, self.walk, root, polytopes.points, polytopes.starts, polytopes.facets, origins,
+            self.block.base,
+        )  # fmt: skip
 
     def _make_room_for(self, polytopes: Polygons) -> "_Room":
         """New buffers for a walk of polygons."""
@@ -234,9 +218,14 @@ class SolidWalk(LayerWalk):
         return SOLID_NODES
 
     def start(self, root: np.ndarray, polytopes: Polyhedra, origins: np.ndarray) -> None:
+        if len(polytopes) > 1:
+            # The walk starts with the last polytope on the stack: reverse to keep the regions in the polytopes' order.
+            polytopes, origins = polytopes.take(np.arange(len(polytopes))[::-1]), origins[::-1]
         stack = np.empty((len(polytopes) + 256, 9), dtype=np.int64)
-        _fill_stack(stack, polytopes, origins)
         own = stack[: len(polytopes)]
+        own[...] = 0
+        own[:, 1], own[:, 2], own[:, 3] = polytopes.starts[:-1], np.diff(polytopes.starts), -1
+        own[:, kernels.ORIGIN] = origins
         own[:, 7], own[:, 8] = polytopes.facet_starts[:-1], np.diff(polytopes.facet_starts)
         most = max(SOLID_ROOM, int(own[:, [2, 8]].max(initial=0)))
         self.walk = solid_forms.Walk(
@@ -259,6 +248,9 @@ class SolidWalk(LayerWalk):
         )
         self.walk.forms[:, : root.shape[1]] = root
         self.walk.versions[forms.FED_FROM] = -1
+        self.walk.prints[...] = self.program.prints
+        self.walk.counters[kernels.BASE] = self.block.base
+        self.walk.counters[kernels.HEIGHT] = len(polytopes)
         self._empty_output()
 
     def run(self, last_layer: int) -> int:
@@ -408,15 +400,6 @@ def _shared_output(program: Program, rows: int, capacity: int) -> dict[str, np.n
         "cuts": np.empty((4 * capacity, 3), dtype=np.int32),
         "origin": np.empty(capacity, dtype=np.int64),
     }
-
-
-def _fill_stack(stack: np.ndarray, polytopes: Polytopes, origins: np.ndarray) -> None:
-    """Write polytopes that have not entered their layer yet on a stack."""
-    own = stack[: len(polytopes)]
-    own[...] = 0
-    own[:, 1], own[:, 3] = polytopes.starts[:-1], -1
-    np.subtract(polytopes.starts[1:], polytopes.starts[:-1], out=own[:, 2])
-    own[:, kernels.ORIGIN] = origins
 
 
 def _padded(array: np.ndarray, more: int) -> np.ndarray:

@@ -220,7 +220,7 @@ def _enclosures(result: Result) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     answers, parts = result.tiling.answers, []
     if answers is not None:
         volumes = answers.regions.polytopes.volumes
-        reach = np.tile([0.0, np.inf], (len(volumes), 1)) if answers.curves is None else coarse_reach(answers)
+        reach = coarse_reach(answers)
         parts.append((np.maximum(reach[:, 0], 0.0), reach[:, 1], volumes))
     if result.tiling.boxes is not None:
         answer: Any = result.answer

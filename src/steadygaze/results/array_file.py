@@ -2,6 +2,7 @@
 
 import io
 import math
+import re
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -26,6 +27,11 @@ SAMPLE = 256
 """Numbers of an array that tell whether it is worth compressing."""
 
 HEADER_BYTES = 10_000
+_USUAL_HEADER = re.compile(
+    rb"\x93NUMPY\x01\x00..\{'descr': '([<|][a-z][0-9]{1,2})', 'fortran_order': False, "
+    rb"'shape': \(((?:[0-9]{1,18}(?:, |,|(?=\))))*)\), \} *\n",
+    re.DOTALL,
+)
 KINDS = (np.dtype(np.float64), np.dtype(np.float32), np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.uint8))
 
 
@@ -81,20 +87,44 @@ def _narrow(array: np.ndarray) -> np.ndarray:
 
 def _read_member(archive: zipfile.ZipFile, name: str, path: Path, whole: bytes | None) -> np.ndarray:
     member = archive.getinfo(name)
-    is_stored = whole is not None and member.compress_type == zipfile.ZIP_STORED
-    content = _stored_bytes(member, memoryview(whole)) if whole is not None and is_stored else archive.read(name)
+    content = archive.read(name) if whole is None else _member_bytes(member, memoryview(whole))
+    shape, kind, start = _header(content, f"{path}: {name}")
+    if kind not in KINDS or start + math.prod(shape) * kind.itemsize != len(content):
+        raise StoreError(f"{path}: {name} claims {shape} of {kind}, but holds something else; run again")
+    return np.frombuffer(content, dtype=kind, offset=start).reshape(shape).copy()
+
+
+def _header(content: bytes | memoryview, where: str) -> tuple[tuple[int, ...], np.dtype, int]:
+    """The shape and the kind of the numbers of an array, and where they start.
+
+    numpy's own reader takes any header that is a Python literal, and as long as reading the numbers of a small array.
+    """
+    usual = _USUAL_HEADER.match(content[: 10 + HEADER_BYTES])
+    if usual is not None and 10 + int.from_bytes(content[8:10], "little") == usual.end():
+        sizes = tuple([int(size) for size in usual[2].split(b",") if size])
+        return sizes, np.dtype(usual[1].decode("ascii")), usual.end()
     stream = io.BytesIO(content[: 10 + HEADER_BYTES])
     if npy.read_magic(stream) != (1, 0):
-        raise StoreError(f"{path}: {name} is not in the format of a result; run the verification again")
+        raise StoreError(f"{where} is not in the format of a result; run the verification again")
     shape, is_fortran, kind = npy.read_array_header_1_0(stream, max_header_size=HEADER_BYTES)
-    if kind not in KINDS or is_fortran or stream.tell() + math.prod(shape) * kind.itemsize != len(content):
-        raise StoreError(f"{path}: {name} claims {shape} of {kind}, but holds something else; run again")
-    return np.frombuffer(content, dtype=kind, offset=stream.tell()).reshape(shape).copy()
+    if is_fortran:
+        raise StoreError(f"{where} claims {shape} of {kind}, but holds something else; run again")
+    return shape, kind, stream.tell()
 
 
-def _stored_bytes(member: zipfile.ZipInfo, whole: memoryview) -> memoryview:
-    """The bytes of a member that is not compressed, without a copy; the caller has checked the hash of the file."""
+def _member_bytes(member: zipfile.ZipInfo, whole: memoryview) -> bytes | memoryview:
+    """The bytes of a member, taken from the file without a copy if it is not compressed; the caller has checked the
+    hash of the file."""
     # Its local header: 30 bytes, the last four of which are the lengths of the name and of further fields after it.
     lengths = whole[member.header_offset + 26 : member.header_offset + 30]
     start = member.header_offset + 30 + sum(np.frombuffer(lengths, dtype="<u2").tolist())
-    return whole[start : start + member.file_size]
+    content = whole[start : start + member.compress_size]
+    if member.compress_type == zipfile.ZIP_STORED:
+        return content
+    if member.compress_type != zipfile.ZIP_DEFLATED:
+        raise NotImplementedError(f"compressed by method {member.compress_type}")
+    # At most one byte more than it claims: no member fills the memory.
+    found = zlib.decompressobj(-zlib.MAX_WBITS).decompress(content, member.file_size + 1)
+    if zlib.crc32(found) != member.CRC:
+        raise zipfile.BadZipFile(f"bad checksum of {member.filename}")
+    return found

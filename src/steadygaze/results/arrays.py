@@ -261,10 +261,11 @@ def unpack_answers(
 
 def read_answers(path: Path, numbers: Mapping[str, Any], question: Question, *, version: int) -> Answers:
     """The regions in a file; raises StoreError with its name."""
-    shapes = array_shapes(question.compound.coordinates, version=version, measure=question.attention.measure)
+    is_measured, measure = question.measures_regions, question.attention.measure
+    shapes = array_shapes(question.compound.coordinates, is_measured=is_measured, version=version, measure=measure)
     arrays = read_arrays(path, list(shapes))
     try:
-        return unpack_answers(arrays, numbers, question)
+        return unpack_answers(arrays, numbers, question, is_measured=is_measured)
     except StoreError as error:
         raise StoreError(f"{path}: {error}") from None
 

@@ -17,6 +17,7 @@ from ..question_facts import DomainFacts
 from ..words import (
     class_text,
     counted,
+    is_factor,
     named_theta,
     percent_down,
     percent_up,
@@ -24,6 +25,7 @@ from ..words import (
     rounded_down,
     rounded_up,
     share_between,
+    shown_value,
     unit_of,
 )
 from .result import Result
@@ -167,6 +169,8 @@ def range_text(names: Sequence[str], low: Sequence[float], high: Sequence[float]
     'brightness up to +0.319'
     >>> range_text(["brightness", "translation right [px]"], [-0.25, 0.0], [0.123456, 1.0])
     'brightness from −0.25 to +0.123 and translation right by up to 1 px'
+    >>> range_text(["scale [×]"], [-0.1], [0.01234567])
+    'scale from 0.9 to 1.0123'
     """
     parts = []
     for name, first, last in zip(names, low, high, strict=True):
@@ -297,5 +301,9 @@ def _stopped(summary: Summary, what: str) -> list[str]:
 
 def _end(value: float, name: str, *, is_low: bool, digits: int = 3) -> str:
     """An end of a range, rounded inward, with its sign if it has no unit."""
+    if is_factor(name):
+        # Three digits of a factor beside 1 would say little.
+        factor = shown_value(name, value)
+        return rounded_up(factor, digits + 2) if is_low else rounded_down(factor, digits + 2)
     text = rounded_up(value, digits) if is_low else rounded_down(value, digits)
     return f"+{text}" if value > 0.0 and not unit_of(name) else text

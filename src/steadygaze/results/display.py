@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import SteadygazeError
-from ..words import class_text, counted, number_text, share_text
+from ..words import class_text, counted, number_text, share_text, shown_value
 
 if TYPE_CHECKING:
     from ..question import Question
@@ -53,7 +53,10 @@ def domain_text(question: "Question") -> str:
     """The parameters with their ranges."""
     domain = question.perturbed.domain
     ends = zip(domain.names, domain.low.tolist(), domain.high.tolist(), strict=True)
-    return " × ".join(f"{one_line(name)} {number_text(low)}..{number_text(high)}" for name, low, high in ends)
+    return " × ".join(
+        f"{one_line(name)} {number_text(shown_value(name, low))}..{number_text(shown_value(name, high))}"
+        for name, low, high in ends
+    )
 
 
 def _shares_text(result: "Result") -> str:

@@ -103,8 +103,9 @@ class NearDelta:
 
 
 def coarse_reach(answers: Answers) -> np.ndarray:
-    """Bounds (R, 2) of ai that hold for every δ."""
-    assert answers.curves is not None and answers.errors is not None
+    """Bounds (R, 2) of ai that hold for every δ; nothing is known if it was not measured."""
+    if answers.curves is None or answers.errors is None:
+        return np.tile([0.0, np.inf], (len(answers.regions), 1))
     reach = reaches(answers.curves, answers.taus, answers.errors.coarse)
     reach[answers.doubtful.regions] = answers.doubtful.bounds
     return reach
@@ -112,6 +113,8 @@ def coarse_reach(answers: Answers) -> np.ndarray:
 
 def cells_at(answers: Answers, deltas: Sequence[float]) -> np.ndarray:
     """The volumes (N, 3, 3) of regions by label and attention, as `Kept` codes, for each of N thresholds."""
+    if answers.curves is None:
+        return np.array([answers.at(delta).shares.cells for delta in deltas])
     near = NearDelta(answers)
     return np.array([near.ask(delta) for delta in deltas])
 

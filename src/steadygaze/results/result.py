@@ -18,7 +18,7 @@ from ..attention.methods import GradientMethod
 from ..boundary import Boundary
 from ..budget import OPTIONAL, Budget, is_over
 from ..errors import OptionError, PerturbationError
-from ..labels import Property, Status, Stop, Verdict
+from ..labels import Kept, Property, Status, Stop, Verdict
 from ..network.doubts import doubtful_bits, same_for_windows
 from ..network.graph import patterns, preactivations
 from ..network.layers import RELU
@@ -178,7 +178,11 @@ class Result:
     @property
     def areas(self) -> dict[str, tuple[float, float]]:
         """Shares of the domain: CR, MR, AR, IR, their combinations and undecided, each as proved (low, high)."""
-        return self.answer.areas
+        areas = self.answer.areas
+        if self.is_measured:
+            return areas
+        undecided = min(1.0, float(sum(self.answer.shares.cells[Kept.UNKNOWN])))
+        return areas | {"undecided": (undecided, undecided)}
 
     @property
     def knows_shares(self) -> bool:

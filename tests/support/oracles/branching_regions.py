@@ -17,8 +17,8 @@ from steadygaze.network.operators import Operator, Relu
 from steadygaze.perturbation import KnotCell
 from support.oracles.exact_graph import exactly
 from support.oracles.exact_numbers import on_grid
-from support.oracles.exact_polytopes import Polytope, box, integer
-from support.oracles.exact_regions import ExactMap, ExactRegion
+from support.oracles.exact_polytopes import Polytope, integer
+from support.oracles.exact_regions import ExactMap, ExactRegion, cell_polytope
 
 Bits = tuple[int, ...]
 
@@ -80,11 +80,7 @@ def _clipped(compound: Compound, cell: KnotCell, denominator: int) -> Iterator[t
     d, widths = len(low), [b - a for a, b in zip(low, high, strict=True)]
     slope = [[on_grid(v, denominator) for v in row] for row in cell.slope.reshape(d, -1)]
     offset = [on_grid(v, denominator) for v in (compound.perturbed.x0 + cell.offset).ravel()]
-    ends = [
-        [(Fraction(float(a)) - start) / width for a, start, width in zip(end, low, widths, strict=True)]
-        for end in (cell.low, cell.high)
-    ]
-    parts: list[tuple[Polytope, list[tuple[int, int, list[Fraction]]]]] = [(box(*ends), [])]
+    parts: list[tuple[Polytope, list[tuple[int, int, list[Fraction]]]]] = [(cell_polytope(compound, cell), [])]
     for pixel, constant in enumerate(offset):
         form = [slope[axis][pixel] * widths[axis] for axis in range(d)]
         form.append(constant + sum(slope[axis][pixel] * low[axis] for axis in range(d)))

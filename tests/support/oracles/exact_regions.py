@@ -15,6 +15,7 @@ from math import lcm
 import numpy as np
 
 from steadygaze.compound import Compound
+from steadygaze.perturbation import KnotCell
 from support.oracles.exact_numbers import ExactChain, on_grid
 from support.oracles.exact_polytopes import Form, Point, Polytope, box, homogeneous, integer, reduced
 
@@ -172,12 +173,26 @@ def exact_compound_map(compound: Compound, *, denominator: int = 2**20) -> Exact
             [offset[i] + sum(slope[axis][i] * low[axis] for axis in range(len(low))) for i in pixels],
         )
         upper = ExactLayer.of([[-int(i == k) for k in pixels] for i in pixels], [1] * len(offset))  # type: ignore[arg-type]
-        ends = [
-            [(a - start) / width for a, start, width in zip(_exact(end), low, widths, strict=True)]
-            for end in (cell.low, cell.high)
-        ]
-        regions += split([lower, upper, entry, *rest], box(*ends), number)
+        regions += split([lower, upper, entry, *rest], cell_polytope(compound, cell), number)
     return ExactMap(tuple(regions))
+
+
+def cell_polytope(compound: Compound, cell: KnotCell) -> Polytope:
+    """A knot cell in t: a box, or the half of one where its side is not negative."""
+    low, high = _exact(compound.domain.low), _exact(compound.domain.high)
+    widths = [b - a for a, b in zip(low, high, strict=True)]
+    ends = [
+        [(a - start) / width for a, start, width in zip(_exact(end), low, widths, strict=True)]
+        for end in (cell.low, cell.high)
+    ]
+    whole = box(*ends)
+    if cell.side is None:
+        return whole
+    *slopes, constant = _exact(cell.side)
+    form = [slope * width for slope, width in zip(slopes, widths, strict=True)]
+    half = whole.cut(integer([*form, constant + sum(a * b for a, b in zip(slopes, low, strict=True))]))[1]
+    assert half is not None
+    return half
 
 
 def exact_layers(layers: Sequence[tuple[np.ndarray, np.ndarray]]) -> list[ExactLayer]:

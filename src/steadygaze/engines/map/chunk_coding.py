@@ -40,12 +40,13 @@ def encode(arrays: Mapping[str, np.ndarray], volumes: np.ndarray) -> dict[str, n
     is_near = ~(room > FAR * error[region]) | ~np.isfinite(error[region])
     is_wide = np.bincount(region[is_near], minlength=len(logits)) > 0
     chosen = np.flatnonzero(arrays["most_strip"] != volumes)
+    quadratic = arrays.get("quadratic", np.zeros((0, 1, 3)))  # there is none if attention was not measured
     return {name: array for name, array in arrays.items() if name not in REPLACED} | {
         "narrow_logits": logits[~is_wide].astype(np.float32),
         "wide_logits": logits[is_wide],
         "is_wide": is_wide.astype(np.uint8),
-        "alpha_beta": arrays["quadratic"][:, :, :2],
-        "gamma": arrays["quadratic"][:, :, 2],
+        "alpha_beta": quadratic[:, :, :2],
+        "gamma": quadratic[:, :, 2],
         "strip_piece": chosen,
         "strip_most": arrays["most_strip"][chosen],
     }

@@ -101,19 +101,23 @@ class ChunkFiles:
                 )
             self._checked.add(number)
         question = self.question
-        shapes = array_shapes(question.compound.coordinates, is_part=True, measure=question.attention.measure)
+        is_measured, errors = question.measures_regions, None
+        shapes = array_shapes(
+            question.compound.coordinates, is_measured=is_measured, is_part=True, measure=question.attention.measure
+        )
         stored = read_arrays(file.path, [name for name in [*shapes, *EXTRA] if name not in REPLACED], content)
         try:
             arrays = decode(stored)
             regions, pieces, curves = unpack_map(
-                arrays, {"depth": 0, "stopped": None}, question, accuracy=self.accuracy
+                arrays, {"depth": 0, "stopped": None}, question, is_measured=is_measured, accuracy=self.accuracy
             )
             pieces = replace(pieces, most_strip=restore_strips(stored, pieces.polytopes.volumes))
         except StoreError as error:
             raise StoreError(f"{file.path}: {error}") from None
-        if len(regions) != file.regions or curves is None:
+        if len(regions) != file.regions:
             raise StoreError(f"{file.path}: has {len(regions)} regions instead of {file.regions}; run again")
-        errors = self._errors.for_curves(regions.patterns, curves)
+        if curves is not None:
+            errors = self._errors.for_curves(regions.patterns, curves)
         answers = Answers(question.compound, regions, pieces, curves, errors, question.map_size, is_part=True)
         return answers, arrays["cut_id"]
 

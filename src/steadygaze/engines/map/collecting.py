@@ -110,12 +110,14 @@ class Collector:
         question, compound, regions = self.question, self.question.compound, chunk.regions
         started = time.perf_counter()
         refuse_overflow(question.model_name, compound, regions.accuracy.peaks, regions.logits)
-        curves = measure(compound, regions, question.attention, self.original)
+        is_measured, errors = question.measures_regions, None
+        curves = measure(compound, regions, question.attention, self.original) if is_measured else None
         measured = time.perf_counter()
         pieces = label_pieces(compound, regions, question.label, share=SETTLED, budget=self.budget)
-        with self.lock:
-            shared = self.errors
-        errors = shared.for_curves(regions.patterns, curves)
+        if curves is not None:
+            with self.lock:
+                shared = self.errors
+            errors = shared.for_curves(regions.patterns, curves)
         self._count({"attention": measured - started, "labels": time.perf_counter() - measured})
         size = question.map_size
         return Answers(compound, regions, pieces, curves, errors, size, is_part=True, budget=self.budget)
@@ -128,8 +130,7 @@ class Collector:
         facts = chunk_facts(answer)
         cells = cells_at(answers, self.deltas)
         labelled = time.perf_counter()
-        with self.lock:
-            self.check.add(answers.regions, ids, INSIDE, EDGES)
+        self.check.add(answers.regions, ids, INSIDE, EDGES)
         checked = time.perf_counter()
         file = write_chunk(self.folder, place, answers, ids)
         with self.lock:
@@ -191,6 +192,7 @@ class Collector:
             join_region_sets(sets, cuts=cuts.rows, is_numbered=True),
             accuracy=walked.accuracy, stopped=self.stopped(walked),
         )  # fmt: skip
-        joined = join_curves(curves, whole)
-        errors = MapErrors(question.compound, whole.patterns, joined, question.attention, question.original_doubt)
+        joined, errors = join_curves(curves, whole) if question.measures_regions else None, None
+        if joined is not None:
+            errors = MapErrors(question.compound, whole.patterns, joined, question.attention, question.original_doubt)
         return Answers(question.compound, whole, pieces, joined, errors, question.map_size, budget=self.budget)

@@ -2,6 +2,8 @@
 
 import os
 import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +25,8 @@ from ..contract import (
     Progress,
     ProgressReport,
     RunOptions,
-    changing_maps,
     products_on_one_thread,
+    refuse_changing_maps,
     refuse_curved,
 )
 from .collecting import Collector
@@ -42,8 +44,9 @@ class MapEngine(Engine):
     def why_not(self, question: Question) -> str | None:
         if question.perturbed.is_curved:
             return refuse_curved(question, self.method)
-        if question.maps_change_in_regions:
-            return changing_maps(question)
+        refusal = refuse_changing_maps(question)
+        if refusal is not None:
+            return refusal
         count = question.perturbed.domain.dimension
         if count <= MAX_MAP_PARAMETERS:
             return None
@@ -90,9 +93,14 @@ def _solve(question: Question, budget: Budget, threads: int, progress: ProgressR
         answers = collector.joined(walked) if walked.whole is None else _measured(question, walked, budget, threads)
         tiling = MapTiling(question, answers, answers.regions.stopped)
         result = Result.of_run(question, tiling, budget)
-        _ = result.answer
-    with clock.phase("self-check"):
-        checked = check_map(compound, answers.regions, is_late=budget.is_over)
+    with ThreadPoolExecutor(1) as pool:
+        check = partial(check_map, compound, answers.regions, is_late=budget.is_over)
+        # The check of a map of several chunks runs beside its labels: neither depends on the other.
+        running = pool.submit(check) if threads > 1 and walked.whole is None else None
+        with clock.phase("labels"):
+            _ = result.answer
+        with clock.phase("self-check"):
+            checked = check() if running is None else running.result()
     return result.with_check(checked)
 
 
@@ -102,7 +110,10 @@ def _measured(question: Question, walked: Walked, budget: Budget, threads: int) 
     assert regions is not None
     refuse_overflow(question.model_name, compound, regions.accuracy.peaks, regions.logits)
     with budget.clock.phase("attention"):
-        curves = measure(compound, regions, question.attention, question.original, threads=threads)
+        curves, errors = None, None
+        if question.measures_regions:
+            curves = measure(compound, regions, question.attention, question.original, threads=threads)
     pieces = label_pieces(compound, regions, question.label, budget=budget)
-    errors = MapErrors(compound, regions.patterns, curves, question.attention, question.original_doubt)
+    if curves is not None:
+        errors = MapErrors(compound, regions.patterns, curves, question.attention, question.original_doubt)
     return Answers(compound, regions, pieces, curves, errors, question.map_size, budget=budget)

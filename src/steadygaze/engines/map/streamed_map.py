@@ -147,11 +147,17 @@ class StreamedMap(Tiling[StreamedAnswer]):
         return all(limit in self.cells for limit in self.question.marks.values())
 
     @property
+    def is_measured(self) -> bool:
+        return self.question.measures_regions
+
+    @property
     def _delta(self) -> float:
         return self.question.own_limit
 
     @cached_property
     def enough_delta(self) -> float | None:
+        if not self.is_measured:
+            return None
         largest = max(facts.largest for facts in self.answer(self._delta).facts)
         return round_up(largest) if self.stopped is None and math.isfinite(largest) else None
 
@@ -227,7 +233,10 @@ class _Rows:
 
     def make(self, start: int, stop: int) -> Block:
         """Rows of the chunk, with the numbers of regions in the whole map."""
-        part = self.part or region_part(self.answer.load(self.number), self.what, is_measured=True)
+        part = self.part
+        if part is None:
+            found = self.answer.load(self.number)
+            part = region_part(found, self.what, is_measured=found.answers.curves is not None)
         self.part = part if stop < part.count else None
         block = part.make(start, stop)
         return block | {"number": block["number"] + self.first}

@@ -43,6 +43,10 @@ class MapTiling(Tiling[Answer]):
         return len(regions) if self.question.compound.graph.is_plain else regions.pattern_count
 
     @property
+    def is_measured(self) -> bool:
+        return self.question.measures_regions
+
+    @property
     def enough_delta(self) -> float | None:
         return self.answers.enough_delta
 
@@ -89,7 +93,7 @@ class MapTiling(Tiling[Answer]):
         return region_tiles(answer)
 
     def parts(self, answer: Answer, what: str) -> tuple[Part, ...]:
-        return (region_part(answer, what, is_measured=True),)
+        return (region_part(answer, what, is_measured=self.is_measured),)
 
     def arrays(self) -> dict[str, np.ndarray]:
         return pack(self.answers.regions, self.answers.pieces, self.answers.curves)
@@ -97,7 +101,8 @@ class MapTiling(Tiling[Answer]):
 
 def map_guarantee(result: Result) -> str:
     """The proofs behind a map, whole or partial, and its undecided share, in a few sentences."""
-    kinks, undecided = result.answer.shares.slivers, result.answer.shares.undecided
+    kinks = result.answer.shares.slivers if result.is_measured else 0.0
+    undecided = result.areas["undecided"][1]
     reached = result.answer.coverage
     sentences = []
     if not result.is_complete:

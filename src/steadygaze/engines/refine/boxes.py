@@ -43,10 +43,10 @@ class State(IntEnum):
 class Boxes:
     """Boxes (B of them) with disjoint interiors, in t.
 
-    cell (B,): the knot cell. low and high (B, D): neighbours share these numbers bit by bit. sides (B, D, 2): the
-    signed cut at the low and the high side of every axis; two boxes that touch along a cut carry it with opposite
-    signs. margin and inconsistency (B, 2): proved enclosures over the box. cuts (E, 3): the table of all cuts, borders
-    and knots first (see `Cut`).
+    cell (B,): the knot cell, the first one of its box if there are two. low and high (B, D): neighbours share these
+    numbers bit by bit. sides (B, D, 2): the signed cut at the low and the high side of every axis; two boxes that touch
+    along a cut carry it with opposite signs. margin and inconsistency (B, 2): proved enclosures over the box. cuts
+    (E, 3): the table of all cuts, borders and knots first (see `Cut`).
     """
 
     cell: np.ndarray
@@ -76,13 +76,13 @@ class Boxes:
 
     @classmethod
     def of(cls, compound: Compound) -> "Boxes":
-        """The knot cells of a compound network, as boxes without bounds."""
-        table = CutTable(compound.corners)
-        ends = np.array([[cell.low, cell.high] for cell in compound.corners])
+        """The boxes of the knot cells of a compound network, without bounds."""
+        table, first = CutTable(compound.corners), [cells[0].index for cells in compound.perturbed.boxes]
+        ends = np.array([[compound.corners[cell].low, compound.corners[cell].high] for cell in first])
         axes, count = range(compound.coordinates), len(ends)
         sides = [[[table.side(axis, side, box[side]) for side in (0, 1)] for axis in axes] for box in ends]
         return cls(
-            cell=np.arange(count), low=ends[:, 0], high=ends[:, 1], sides=np.array(sides, dtype=np.int64),
+            cell=np.array(first), low=ends[:, 0], high=ends[:, 1], sides=np.array(sides, dtype=np.int64),
             margin=np.tile([-np.inf, np.inf], (count, 1)), inconsistency=np.tile([0.0, np.inf], (count, 1)),
             state=np.zeros(count, dtype=np.uint8), cuts=table.cuts(),
         )  # fmt: skip

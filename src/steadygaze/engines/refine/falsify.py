@@ -219,9 +219,16 @@ def _all_seen(seen: Seen) -> tuple[np.ndarray, np.ndarray]:
 def _grid(dimension: int, count: int) -> np.ndarray:
     """About `count` points of the unit cube (N, d) or fewer, but at least its corners and its centre.
 
-    >>> _grid(1, 3).ravel().tolist(), len(_grid(2, 0))
-    ([0.0, 0.5, 1.0], 5)
+    With too many corners for that: the centre, every parameter alone at its ends, and some corners, always the same.
+
+    >>> _grid(1, 3).ravel().tolist(), len(_grid(2, 0)), len(_grid(16, 60))
+    ([0.0, 0.5, 1.0], 5, 60)
     """
+    if 2**dimension > LARGEST_GRID:
+        alone = np.concatenate([np.eye(dimension), -np.eye(dimension)])
+        corners = max(2, min(count, LARGEST_GRID) - 2 * dimension - 1)
+        chosen = np.random.default_rng(dimension).integers(0, 2, (corners, dimension)).astype(np.float64)
+        return np.concatenate([np.full((1, dimension), 0.5), 0.5 + 0.5 * alone, chosen])
     ticks = max(2, int(min(count, LARGEST_GRID) ** (1.0 / dimension) + 1e-9))
     axes = np.meshgrid(*[np.linspace(0.0, 1.0, ticks)] * dimension, indexing="ij")
     points = np.stack([axis.ravel() for axis in axes], axis=1)

@@ -17,6 +17,7 @@ from ...compound import Compound
 from ...network.steps import ConvStep
 from ...perturbation import Perturbed
 from ...polytopes import Polytopes
+from ...regions.assemble import CutTable
 from ...regions.subdivide import subdivide_boxes
 from ...tolerances import MAX_MAP_PARAMETERS, TOUCH
 from ..contract import MOST_REGIONS
@@ -110,7 +111,7 @@ def estimate_regions(compound: Compound, *, most: int = MOST_REGIONS, budget: Bu
     # Boxes with this many regions show that the map has far more than `most`.
     limits = replace(user.limits, max_regions=max(1, int(3.0 * most * share)) + PLACES)
     own = Budget(limits, started=user.started, cancelled=user.cancelled)
-    sides, cuts = np.ones((*low.shape, 2), dtype=np.int64), np.zeros((1, 3), dtype=np.int32)
+    sides, cuts = np.ones((*low.shape, 2), dtype=np.int64), CutTable(compound.corners).cuts()
     found = subdivide_boxes(compound, cell, low, high, sides, cuts, budget=own, share=WALKING)
     regions = float("inf")
     if found.complete.all():
@@ -192,7 +193,7 @@ class Costs(NamedTuple):
             region += MAP_WORK + (LOCAL_MAP_SHARE if _is_local(bounder) else MAP_SHARE) * work
             if bounder.explained is not None:
                 box += 3.0 * (rows + 1.0) * bounder.explained.work
-            if bounder.attention.method.changes_in_regions:
+            if bounder.attention.method.changes_in_regions or bounder.perturbed.has_enclosed_maps:
                 region = float("inf")  # its maps change within a region
         perturbed = bounder.perturbed
         is_possible = (

@@ -257,7 +257,7 @@ class PointPasses:
 
     def _expectation(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         """The expected maps (K', C, H, W), and the weights (H, W) of a mask, at a theta (d,)."""
-        if self.perturbed.is_curved or self.question.attention.method.factor_baseline is not None:
+        if self.perturbed.has_enclosed_maps or self.question.attention.method.factor_baseline is not None:
             return expected_at(self.question.compound, theta, self.original, self.question.attention)
         cell, mask = self.perturbed.cell_of(theta), self.question.attention.mask
         if cell.index not in self._expected:

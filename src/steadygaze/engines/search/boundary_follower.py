@@ -16,7 +16,7 @@ import numpy as np
 
 from ...compound import CellProgram
 from ...labels import Property
-from ...tolerances import TOUCH
+from ...tolerances import BEYOND, TOUCH
 from .boundary_parts import Parts, differing_ends, facet_corners, frontier_points, make_parts, outermost_parts
 from .halfspaces import LinearProgramTroubleError
 from .traversal import Traversal, TraversedRegion
@@ -258,5 +258,12 @@ def _cells_of_side(cells: Sequence[CellProgram], axis: int, side: int, d: int) -
         root[-1] = cell.root[-1] + side * cell.root[axis]
         low, high = np.zeros(width), np.ones(width)
         low[: d - 1], high[: d - 1] = cell.low[others], cell.high[others]
-        found.append(replace(cell, root=root, low=low, high=high))
+        form = None
+        if cell.side is not None:
+            form = np.zeros(width + 1)
+            form[: d - 1], form[-1] = cell.side[others], cell.side[-1] + side * cell.side[axis]
+            reach = form[:-1] * np.where(form[:-1] > 0.0, high, low)
+            if float(reach.sum() + form[-1]) <= BEYOND * float(np.abs(form[:-1]).sum()):
+                continue  # it meets the side in a corner
+        found.append(replace(cell, root=root, low=low, high=high, side=form))
     return found

@@ -233,29 +233,35 @@ def _ball(points, count):
 
 
 @compiled
-def make_region(program, standing, low, high, narrowest, solid, rows, centres, chosen, inside, sizes):
-    """The region where all neurons keep their activity (windows their winners), inside the box from low to high.
+def make_region(program, standing, low, high, sides, narrowest, solid, rows, centres, chosen, inside, sizes):
+    """The region where all neurons keep their activity (windows their winners), inside a knot cell.
 
-    Returns the number of facets (see `_outline_faces`) or a code; writes what `measure` does.
+    The cell is the box from low to high, where the forms `sides` (M, 4), with unit normals, are not negative; form m
+    has source −7 − m. Returns the number of facets (see `_outline_faces`) or a code; writes what `measure` does.
     """
-    code = _intersect_halfspaces(program, standing, low, high, solid)
+    code = _intersect_halfspaces(program, standing, low, high, sides, solid)
     if code <= 0:
         return code
     if solid.counts[FACES] > rows.shape[0]:
         return NO_ROOM
     measure(solid, inside, sizes)
-    return _outline_faces(standing, solid, narrowest, rows, centres, chosen)
+    return _outline_faces(standing, sides, solid, narrowest, rows, centres, chosen)
 
 
 @compiled
-def _intersect_halfspaces(program, standing, low, high, solid):
+def _intersect_halfspaces(program, standing, low, high, sides, solid):
     """The polyhedron of a pattern in the buffers; a code.
 
     Skips a half-space that reaches less than its limit into the polyhedron.
     """
     forms, active, noise, offsets = standing.forms, standing.active, program.noise, program.offsets
     _set_box(solid, low, high)
-    x, y, z, radius = _ball(solid.points, 8)
+    for m in range(sides.shape[0]):
+        _evaluate(solid, sides[m, 0], sides[m, 1], sides[m, 2], sides[m, 3])
+        code = _cut(solid, DISTANCE * (abs(sides[m, 0]) + abs(sides[m, 1]) + abs(sides[m, 2])), -7 - m)
+        if code <= 0:
+            return code
+    x, y, z, radius = _ball(solid.points, solid.counts[VERTICES])
     for layer in range(offsets.shape[0] - 2):
         is_plain = program.is_plain[layer]
         for k in range(offsets[layer], offsets[layer + 1]):
@@ -343,7 +349,7 @@ def measure(solid, inside, sizes):
 
 
 @compiled
-def _outline_faces(standing, solid, narrowest, rows, centres, chosen):
+def _outline_faces(standing, sides, solid, narrowest, rows, centres, chosen):
     """Write the half-space and the centre of every face wider than `narrowest`, and its number; return how many."""
     points, found = solid.points, 0
     for f in range(solid.counts[FACES]):
@@ -367,6 +373,9 @@ def _outline_faces(standing, solid, narrowest, rows, centres, chosen):
             a, b, c = a / largest, b / largest, c / largest
             size = np.sqrt(a * a + b * b + c * c)
             rows[found, 0], rows[found, 1], rows[found, 2] = a / size, b / size, c / size
+        elif k < -6:
+            for i in range(3):
+                rows[found, i] = sides[-7 - k, i]
         else:
             axis, side = (-1 - k) >> 1, (-1 - k) & 1
             for i in range(3):

@@ -10,7 +10,7 @@ from ...question import Question
 from ...results.result import Result
 from ...results.sample_check import confirmed
 from ...tolerances import MAX_SEARCH_PARAMETERS
-from ..contract import Engine, Progress, ProgressReport, RunOptions, changing_maps, refuse_curved
+from ..contract import Engine, Progress, ProgressReport, RunOptions, refuse_changing_maps, refuse_curved
 from ..refine.refine_engine import RefineEngine
 from .paper_searches import search
 from .search_tiling import SearchTiling
@@ -37,8 +37,9 @@ class SearchEngine(Engine):
         """Searches visit regions, take a few parameters, and those along a line start at zero."""
         if question.perturbed.is_curved:
             return refuse_curved(question, self.method)
-        if question.maps_change_in_regions:
-            return changing_maps(question)
+        refusal = refuse_changing_maps(question)
+        if refusal is not None:
+            return refusal
         domain = question.perturbed.domain
         if domain.dimension > MAX_SEARCH_PARAMETERS:
             return (

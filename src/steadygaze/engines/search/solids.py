@@ -71,7 +71,18 @@ class SolidCutter:
             room = len(self._solid.points)
             rows, centres, chosen = np.empty((room, 4)), np.empty((room, 3)), np.empty(room, dtype=np.int64)
             found = kernels.make_region(
-                cell.program, standing, cell.low, cell.high, THIN, self._solid, rows, centres, chosen, inside, sizes
+                cell.program,
+                standing,
+                cell.low,
+                cell.high,
+                cell.sides,
+                THIN,
+                self._solid,
+                rows,
+                centres,
+                chosen,
+                inside,
+                sizes,
             )
             if found != kernels.NO_ROOM:
                 break

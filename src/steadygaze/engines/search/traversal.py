@@ -17,6 +17,7 @@ from ...accuracy import Accuracy, WalkMeasures
 from ...compound import CLIP_LAYERS, CellProgram, Compound, Program
 from ...tolerances import BEYOND, DISTANCE, SHORTEST
 from . import traversal_kernels as kernels
+from .cell_finding import cell_beyond
 from .halfspaces import FacetFinder, LinearPrograms, LinearProgramTroubleError
 from .measuring_kernels import finish
 from .solids import BrokenSolidError, Faces, SolidCutter
@@ -49,7 +50,7 @@ class TraversedRegion:
 
     halfspaces (F, d+1): unit inward normals and offsets, n·t + c ≥ 0, none redundant. sources (F,): the neuron
     (numbered through all layers of the program) behind each, for a window the entry that reaches the winner there; or
-    −1 − (2·axis + side) for a side of the knot cell.
+    −1 − (2·axis + side) for a side of the knot cell's box, the next number for the line between two halves of it.
     centres (F, d): a point inside each facet. inside (d,): a point strictly inside. clip and pattern: packed bits of
     the clip's and the classifier's neurons. logits (d+1, K): slope in t and constant. corners (V, d): the vertices, if
     the dimension gives them for free; faces: those of a polyhedron with these corners. box: the lowest and highest
@@ -193,7 +194,7 @@ class Traversal:
         for moved in (0.0, 10.0, 100.0):
             start = point + moved * DISTANCE * step
             try:
-                return self._region(self._cell_beyond(start, direction), start, direction)
+                return self._region(cell_beyond(self.cells, self.dimension, start, direction), start, direction)
             except LostRegionError as error:
                 lost = error
         raise lost
@@ -278,20 +279,10 @@ class Traversal:
             return region.cell
         axis, side = divmod(-1 - source, 2)
         cell = self.cells[region.cell]
-        if (cell.high if side else cell.low)[axis] == float(side):
+        # Beyond the line between two halves of a box, there is always the other half.
+        if axis < self.dimension and (cell.high if side else cell.low)[axis] == float(side):
             return None
-        return self._cell_beyond(region.centres[facet], -region.halfspaces[facet, :-1])
-
-    def _cell_beyond(self, point: np.ndarray, direction: np.ndarray) -> int:
-        if len(self.cells) == 1:
-            return 0
-        step = direction / max(float(np.abs(direction).max()), 1e-300)
-        # Along an axis in which the direction does not move, the tilt decides (see `settle`).
-        tilt = np.where(direction < 0.0, -1e-3, 1e-3)
-        moved = point + BEYOND * np.where(np.abs(step) < 1e-6, tilt, step)
-        d = self.dimension
-        outside = [float(np.maximum(cell.low[:d] - moved, moved - cell.high[:d]).max()) for cell in self.cells]
-        return int(np.argmin(outside))
+        return cell_beyond(self.cells, self.dimension, region.centres[facet], -region.halfspaces[facet, :-1])
 
     def _settle(self, cell: int, point: np.ndarray, direction: np.ndarray) -> tuple[bytes, bytes]:
         """Move to the pattern beyond a point; the packed bits of the clip and of the classifier."""
@@ -360,9 +351,9 @@ class Traversal:
     def _polygon(self, cell: int) -> Shape:
         numbers, sources = self._room
         program, standing = self.cells[cell].program, self._standings[cell]
-        low, high = self.cells[cell].low, self.cells[cell].high
+        low, high, sides = self.cells[cell].low, self.cells[cell].high, self.cells[cell].sides
         count = kernels.intersect_halfplanes(
-            program, standing, low, high, numbers[:2], numbers[2:4], sources, numbers[4]
+            program, standing, low, high, sides, numbers[:2], numbers[2:4], sources, numbers[4]
         )
         if count < 0:
             self._room = np.zeros((5, 2 * numbers.shape[1])), np.zeros((2, 2 * numbers.shape[1]), dtype=np.int64)
@@ -421,9 +412,10 @@ class Traversal:
         limit = np.maximum(DISTANCE * size, noise)
         chosen = np.flatnonzero((lowest < -limit) & (size > 0.0))
         rows = (signed[:, chosen] / size[chosen]).T
-        sides = np.concatenate([np.column_stack([np.eye(d), -low]), np.column_stack([-np.eye(d), high])])
-        made_by = np.concatenate([-1 - 2 * np.arange(d), -2 - 2 * np.arange(d), chosen])
-        return np.concatenate([sides, rows]), made_by.astype(np.int64)
+        oblique = self.cells[cell].sides[:, [*range(d), -1]]
+        sides = np.concatenate([np.column_stack([np.eye(d), -low]), np.column_stack([-np.eye(d), high]), oblique])
+        borders = [-1 - 2 * np.arange(d), -2 - 2 * np.arange(d), -1 - 2 * d - np.arange(len(oblique))]
+        return np.concatenate([sides, rows]), np.concatenate([*borders, chosen]).astype(np.int64)
 
     @staticmethod
     def _bounds(program: Program, standing: kernels.Standing, hidden: int) -> tuple[np.ndarray, np.ndarray]:

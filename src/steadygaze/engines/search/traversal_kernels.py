@@ -257,9 +257,10 @@ def _ball(x, y, count):
 
 
 @compiled
-def intersect_halfplanes(program, standing, low, high, x, y, source, value):
-    """The polygon where all neurons keep their activity (windows their winners), inside the box from low to high.
+def intersect_halfplanes(program, standing, low, high, sides, x, y, source, value):
+    """The polygon where all neurons keep their activity (windows their winners), inside a knot cell.
 
+    The cell is the box from low to high, where the forms `sides` (M, 3) are not negative; form m has source −5 − m.
     x, y and source are (2, room): the polygon ends up in row 0; `source[0, i]` names the edge that starts at vertex i.
     Returns the number of vertices: 0 if nothing with an inside remains, −1 if there is no room. Skips a half-plane that
     reaches less than its limit into the polygon, and adds the area that it would cut off to the slivers.
@@ -271,6 +272,13 @@ def intersect_halfplanes(program, standing, low, high, x, y, source, value):
     # Bottom, right, top, left: −1 − (2·axis + side).
     source[0, 0], source[0, 1], source[0, 2], source[0, 3] = -3, -2, -4, -1
     count = 4
+    for m in range(sides.shape[0]):
+        for i in range(count):
+            value[i] = sides[m, 0] * x[0, i] + sides[m, 1] * y[0, i] + sides[m, 2]
+        limit = DISTANCE * (abs(sides[m, 0]) + abs(sides[m, 1]))
+        count = _keep(x[0], y[0], source[0], value, limit, count, -5 - m, x[1], y[1], source[1])
+        for i in range(count):
+            x[0, i], y[0, i], source[0, i] = x[1, i], y[1, i], source[1, i]
     cx, cy, radius = _ball(x[0], y[0], count)
     for layer in range(offsets.shape[0] - 2):
         is_plain = program.is_plain[layer]

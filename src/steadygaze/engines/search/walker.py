@@ -49,7 +49,7 @@ class Walker:
             self.traversal,
             delta,
             asks_label=asks_everything or self.property is not Property.AR,
-            asks_attention=asks_everything or self.property is not Property.CR,
+            asks_attention=(asks_everything and question.measures_regions) or self.property is not Property.CR,
             seconds_left=self._seconds_left,
         )
         self.lost = 0

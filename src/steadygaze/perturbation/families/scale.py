@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from ...words import FACTOR
 from ..base import FloatArray
 from ..movement import CurvedMovement, Matrix, linear
 from ..scalar_forms import Box, reciprocal
@@ -25,7 +26,7 @@ class Scale(CurvedMovement):
 
     @property
     def name(self) -> str:
-        return "scale (factor − 1)"
+        return f"scale [{FACTOR}]"
 
     @property
     def default_range(self) -> tuple[float, float]:

@@ -5,16 +5,18 @@ from typing import ClassVar
 
 from ...errors import PerturbationError
 from ..base import LARGEST_WHOLE_NUMBER
-from .translate import Translate
+from .translate import BILINEAR, Translate
 
 Ends = tuple[float, float]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shift:
-    """Move by theta_x pixels right and theta_y pixels down, by default -|dx|..|dx| and -|dy|..|dy|, bilinearly.
+    """Move by theta_x pixels right and theta_y pixels down, by default -|dx|..|dx| and -|dy|..|dy|.
 
-    A range after the keys holds for both, `low..high`, or for one each: `lowx..highx/lowy..highy`.
+    Bilinear, as image libraries do, which is curved; or affine on the two triangles of every unit cell, which is exact
+    in every engine: interp=triangle. A range after the keys holds for both, `low..high`, or for one each:
+    `lowx..highx/lowy..highy`.
 
     >>> [one.spec for one in Shift(dx=2, dy=1).parts]
     ['translate:dx=2:-2..2', 'translate:dy=1:-1..1']
@@ -25,6 +27,7 @@ class Shift:
 
     dx: int
     dy: int
+    interp: str = BILINEAR
     range: tuple[Ends, Ends] | None = None
 
     def __post_init__(self) -> None:
@@ -44,4 +47,7 @@ class Shift:
         """The translation to the right and the one downwards."""
         across, down = abs(self.dx), abs(self.dy)
         first, second = self.range or ((-float(across), float(across)), (-float(down), float(down)))
-        return Translate(dx=across, range=first), Translate(dy=down, range=second)
+        return (
+            Translate(dx=across, interp=self.interp, range=first),
+            Translate(dy=down, interp=self.interp, range=second),
+        )

@@ -18,13 +18,17 @@ from ..scalar_forms import Box, Form, parameter
 # Ends of a range this close to a whole pixel snap to it: 30 * 0.1 must not leave a sliver beyond the knot at 3.
 SNAP = 1e-6
 
+BILINEAR, TRIANGLE = "bilinear", "triangle"
+"""How two translations at once interpolate: by the product of both, or affinely on the triangles of every unit cell."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Translate(Movement):
     """Move by theta pixels right (dx > 0), left (dx < 0), down (dy > 0) or up (dy < 0); by default 0..|dx or dy|.
 
     Negative thetas move the other way, by at most the same length. Exact for linear interpolation: there is a knot at
-    every whole pixel inside the range.
+    every whole pixel inside the range. interp says how it interpolates together with a translation along the other
+    axis; alone, both are linear.
 
     >>> Translate(dx=-3).knots(), Translate(dy=2, range=(-1, 1.5)).knots()
     ((1.0, 2.0), (0.0, 1.0))
@@ -35,6 +39,7 @@ class Translate(Movement):
 
     dx: int = 0
     dy: int = 0
+    interp: str = BILINEAR
 
     @property
     def length(self) -> int:
@@ -66,6 +71,8 @@ class Translate(Movement):
             self.refuse("moves nowhere; give dx or dy, whole pixels other than 0, for example translate:dx=3")
         if self.dx and self.dy:
             self.refuse(f"dx={self.dx} and dy={self.dy} at once; a translation runs along one axis: give one of them")
+        if self.interp not in (BILINEAR, TRIANGLE):
+            self.refuse(f"interp={self.interp} is not known; give {BILINEAR} or {TRIANGLE}")
 
     def check(self, shape: tuple[int, int, int]) -> None:
         side = shape[2] if self.dx else shape[1]

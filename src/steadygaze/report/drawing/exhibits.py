@@ -22,7 +22,7 @@ from ...labels import Kept, Label
 from ...perturbation import Domain
 from ...question import Question
 from ...results.result import Point, Result
-from ...words import caption_theta
+from ...words import caption_theta, is_factor, plain_name
 from .colours import CHANGED_INK, FAINT_INK, INK, JOINT, KEPT, MAP_SHADES
 from .outlines import Outline, image_outlines, map_outlines
 from .sheet import Sheet
@@ -162,7 +162,9 @@ def _checked(domain: Domain, given: Any) -> np.ndarray:
         ends = ", ".join(
             f"{name} {low:g}..{high:g}" for name, low, high in zip(domain.names, domain.low, domain.high, strict=True)
         )
-        raise OptionError(f"theta {words} is outside the domain ({ends}); give one inside")
+        factors = [plain_name(name) for name in domain.names if is_factor(name)]
+        meaning = f"; theta of {', '.join(factors)} is the factor minus 1" if factors else ""
+        raise OptionError(f"theta {words} is outside the domain ({ends}); give one inside{meaning}")
     return theta
 
 
@@ -337,7 +339,12 @@ def write_caption(
     sheet.write(x + 0.27, top + 0.08, exhibit.title, weight="bold", width=width - 0.27)
     outside = "" if domain.contains(point.theta) else ", outside"
     sheet.write(
-        x, top + 0.3, caption_theta(point.theta, domain.widths) + outside, size=8.5, width=width, colour=FAINT_INK
+        x,
+        top + 0.3,
+        caption_theta(point.theta, domain.widths, domain.names) + outside,
+        size=8.5,
+        width=width,
+        colour=FAINT_INK,
     )
     write_prediction(sheet, result.question, point, x, top + 0.5, width)
 

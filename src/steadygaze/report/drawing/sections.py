@@ -15,7 +15,7 @@ from ...perturbation import Domain
 from ...polytopes import Adjacency, Cut, Polygons
 from ...results.label_grid import NOTHING, LabelGrid, held_at
 from ...results.result import Result
-from ...words import rounded
+from ...words import shown_text
 
 NEAR = 1e-4
 """A section shows a theta that is closer to its plane than this share of the domain's width."""
@@ -48,7 +48,10 @@ class Section:
     @property
     def place(self) -> str:
         """The place of the section, such as "at brightness = 0"; empty for a whole tiling."""
-        return "" if self.held is None else f"at {self.domain.names[self.held[0]]} = {rounded(self.held[1], 4)}"
+        if self.held is None:
+            return ""
+        name = self.domain.names[self.held[0]]
+        return f"at {name} = {shown_text(name, self.held[1], 4)}"
 
     @property
     def corners(self) -> np.ndarray:

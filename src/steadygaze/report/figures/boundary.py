@@ -99,7 +99,7 @@ def boundary_figure(result: Result, boundary: Boundary) -> Figure:
     sheet.table(left, top, width, lines)
     texts = ["unperturbed image, θ = 0"]
     if boundary.farthest is not None and boundary.distance is not None:
-        where = caption_theta(boundary.farthest, domain.widths)
+        where = caption_theta(boundary.farthest, domain.widths, domain.names)
         texts.append(f"farthest reachable: {where}, ‖θ‖ = {rounded(boundary.distance, 4)}")
     for place, text in enumerate(texts):
         y = top + ROW * len(lines) + 0.25 + 0.25 * place
@@ -281,7 +281,14 @@ def line_rows(boundary: Boundary, compound: Compound, what: str = "region", *, i
         text = name if is_only else name + part
         if compound.domain.dimension == 1:
             theta = compound.to_theta(boundary.frontier.extent[component.facets[:1], 0])[0]
-            rows.append(Row(text, caption_theta(theta, compound.domain.widths), LINES[place], is_line=True))
+            rows.append(
+                Row(
+                    text,
+                    caption_theta(theta, compound.domain.widths, compound.domain.names),
+                    LINES[place],
+                    is_line=True,
+                )
+            )
         else:
             text += f" (along {counted(len(component.inner), what)})"
             rows.append(Row(text, f"{size} {rounded(component.measure, 3)}", LINES[place], is_line=True))

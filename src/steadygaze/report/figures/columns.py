@@ -13,9 +13,10 @@ from numpy.typing import ArrayLike
 
 from ...attention.measures.distance import DISTANCE
 from ...errors import OptionError
+from ...perturbation import Domain
 from ...question import Question
 from ...results.result import Point, Result
-from ...words import rounded
+from ...words import shown_text
 from ..drawing import exhibits
 from ..drawing.colours import FAINT_INK
 from ..drawing.sheet import HEADER, Sheet, write_header
@@ -106,20 +107,20 @@ def _columns_of(result: Result, thetas: Sequence[ArrayLike]) -> list[tuple[MapCo
     domain = perturbed.domain
     if len(thetas):
         return [
-            (MapColumn(str(place), ", ".join(domain.names), ", ".join(rounded(value, 3) for value in theta)), theta)
+            (MapColumn(str(place), ", ".join(domain.names), ", ".join(_shown(domain, theta))), theta)
             for place, theta in enumerate(exhibits.checked_thetas(domain, thetas), start=1)
         ]
     found = []
     for axis, perturbation in enumerate(perturbed.perturbations):
         theta = exhibits.nearest_to_zero(domain)
         held = [
-            f"{domain.names[other]} {rounded(theta[other], 3)}"
+            f"{domain.names[other]} {_shown(domain, theta)[other]}"
             for other in range(domain.dimension)
             if other != axis and theta[other] != 0.0
         ]
         low, high = float(domain.low[axis]), float(domain.high[axis])
         theta[axis] = low if abs(low) > abs(high) else high
-        value = ", ".join([rounded(theta[axis], 3), *held])
+        value = ", ".join([_shown(domain, theta)[axis], *held])
         found.append((MapColumn(perturbation.keyword[0].upper(), domain.names[axis], value), theta))
     return found
 
@@ -171,3 +172,8 @@ def _draw_network(sheet: Sheet, network: NetworkRows, columns: Sequence[MapColum
         exhibits.draw_gauge(sheet, measure, point, delta, longest, x, tops[2], SIDE, PITCH - 0.1)
     right = LEFT + NAMES + (len(columns) - 1) * PITCH + SIDE
     exhibits.show_scale(sheet, right + 0.15, tops[0], 2 * SIDE + GAP, norm)
+
+
+def _shown(domain: Domain, theta: np.ndarray) -> list[str]:
+    """The numbers of a theta (d,), as people read them."""
+    return [shown_text(name, float(value), 3) for name, value in zip(domain.names, theta, strict=True)]

@@ -18,7 +18,7 @@ from ...labels import Kept, Label
 from ...perturbation import Domain
 from ...results.result import Result
 from ...tolerances import MAX_MAP_PARAMETERS
-from ...words import caption_theta, percent_up, rounded, share_text
+from ...words import caption_theta, percent_up, share_text, shown_text
 from ..drawing.colours import CHANGED, DELTA_LINE, FAINT_INK, INK, JOINT, KEPT, UNKNOWN, Row
 from ..drawing.exhibits import nearest_to_zero
 from ..drawing.planes import paint_labels
@@ -66,7 +66,7 @@ def sections_figure(result: Result) -> Figure:
     for place, (base, own) in enumerate(zip(bases, lines, strict=True)):
         left = LEFT + place * (size + GAP)
         sheet.write(left, HEADER + 0.04, f"Sections through {base.title}", size=11, weight="bold", width=size)
-        values = caption_theta(base.theta, domain.widths) if domain.dimension <= 8 else ""
+        values = caption_theta(base.theta, domain.widths, domain.names) if domain.dimension <= 8 else ""
         sheet.write(left, HEADER + 0.24, values, size=8.5, colour=FAINT_INK, width=size)
         _draw_matrix(sheet, result, answer, base, own, shown, (left, HEADER + TITLE), pitch)
     sheet.table(LEFT, below, size, rows)
@@ -133,7 +133,7 @@ def _draw_matrix(
         name = domain.names[second]
         top = corner[1] + row * pitch + 0.12
         left = corner[0] + (row + 1) * pitch
-        low, high = (rounded(end, 3) for end in _ends(domain, second))
+        low, high = (shown_text(name, end, 3) for end in _ends(domain, second))
         if row + 1 < len(shown):
             sheet.write(left, top, name, size=8.5, weight="bold", width=(len(shown) - row - 1) * pitch)
             sheet.write(left, top + 0.17, f"{low} to {high}", size=8, colour=FAINT_INK)

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from ...results.delta_answer import DeltaAnswer
 from ...results.result import Result
 from ...tolerances import BESIDE, MAX_MAP_PARAMETERS
-from ...words import rounded
+from ...words import shown_text
 from ..drawing.colours import DELTA_LINE, FAINT_INK, HATCHED, INK, JOINT, KEPT, UNKNOWN
 from ..drawing.exhibits import (
     CAPTION,
@@ -89,13 +89,15 @@ def strip_figure(result: Result, axis: int, thetas: np.ndarray) -> Figure:
     domain = result.question.perturbed.domain
     name, ends = domain.names[axis], (float(domain.low[axis]), float(domain.high[axis]))
     short = name.partition(" ")[0]
-    exhibits = [Exhibit(f"{short} {rounded(theta[axis], 3)}", result.at(theta)) for theta in thetas]
+    exhibits = [Exhibit(f"{short} {shown_text(name, theta[axis], 3)}", result.at(theta)) for theta in thetas]
     has_curves = domain.dimension <= MAX_MAP_PARAMETERS
     upper = NUMBERS + CURVES + 0.65 if has_curves else 0.0
     sheet = Sheet(WIDTH, HEADER + upper + STRIP_HEIGHT + 0.2)
     facts = [extent_text(result), delta_text(result), attention_text(result.question)]
     others = [
-        f"{domain.names[other]} = {rounded(thetas[0][other], 3)}" for other in range(domain.dimension) if other != axis
+        f"{domain.names[other]} = {shown_text(domain.names[other], thetas[0][other], 3)}"
+        for other in range(domain.dimension)
+        if other != axis
     ]
     held = f", at {', '.join(others)}" if others else ""
     write_header(sheet, f"{subject_text(result.question)}: along {name}{held}", facts)

@@ -19,7 +19,7 @@ from ...question import Question
 from ...results.label_grid import SIDE, GridPlane, LabelGrid
 from ...results.result import Result
 from ...tolerances import MAX_MAP_PARAMETERS
-from ...words import counted
+from ...words import counted, shown_at_zero, shown_value
 from ..drawing.exhibits import NEARER
 from ..thresholds import Thresholds
 from ..wording import share_not_reached
@@ -199,7 +199,12 @@ def _describe_question(result: Result, steps: Thresholds) -> dict[str, Any]:
         "names": [visible(name) for name in question.names],
         "label": result.label,
         "classes": question.attention.chosen(question.model.classes).tolist(),
-        "domain": {"names": list(domain.names), "low": domain.low.tolist(), "high": domain.high.tolist()},
+        "domain": {
+            "names": list(domain.names),
+            "low": domain.low.tolist(),
+            "high": domain.high.tolist(),
+            "shownAtZero": [shown_at_zero(name) for name in domain.names],
+        },
         "isMeasured": result.is_measured,
         "deltas": steps.deltas.tolist(),
         "texts": list(steps.texts),
@@ -247,7 +252,10 @@ def _html(result: Result, arrays: Arrays, facts: dict[str, Any]) -> str:
     content = {
         "facts": facts,
         "channels": len(result.question.perturbed.x0),
-        "parameters": list(zip(domain["names"], domain["low"], domain["high"], strict=True)),
+        "parameters": [
+            (name, shown_value(name, low), shown_value(name, high))
+            for name, low, high in zip(domain["names"], domain["low"], domain["high"], strict=True)
+        ],
         "has_zero": result.question.compound.domain.contains_zero,
         "class_names": [(number, facts["names"][number]) for number in facts["classes"]],
         "held_axes": [(axis, domain["names"][axis]) for axis in axes],

@@ -15,13 +15,24 @@ from ...results.description import (
     KeptRange,
     domain_text,
     label_text,
-    plain_name,
     range_text,
     undecided_share,
 )
 from ...results.store import current_versions
 from ...results.summary import MapCheckFacts, ReplayFacts, Summary
-from ...words import counted, margin_text, percent_down, percent_up, rounded, rounded_up, share_between, total_seconds
+from ...words import (
+    counted,
+    is_factor,
+    margin_text,
+    percent_down,
+    percent_up,
+    plain_name,
+    rounded,
+    rounded_up,
+    share_between,
+    shown_value,
+    total_seconds,
+)
 from ..drawing.colours import JOINT, KEPT, UNKNOWN
 
 FactRow = tuple[str, str]
@@ -229,9 +240,16 @@ def set_rows(summary: Summary) -> list[tuple[str, ...]]:
     return rows
 
 
+def _exact_theta(name: str, theta: float) -> str:
+    """A parameter with all digits of its theta."""
+    if is_factor(name):
+        return f"{plain_name(name)} = {rounded(shown_value(name, theta))} (theta = {theta!r})"
+    return f"{plain_name(name)} = {theta!r}"
+
+
 def witness_rows(summary: Summary) -> list[dict[str, str]]:
     """The witnesses that were replayed through the model file; a theta that violates in several ways is one row."""
-    names, rows = [plain_name(name) for name in summary.domain.names], []
+    names, rows = summary.domain.names, []
     kinds: dict[tuple[float, ...], list[str]] = {}
     for witness in summary.witnesses:
         kinds.setdefault(tuple(witness.theta), []).append(str(witness.kind))
@@ -241,7 +259,7 @@ def witness_rows(summary: Summary) -> list[dict[str, str]]:
         maps = "not possible here"
         if check.is_checkable and check.agrees is not None:
             maps = f"{_difference(check)} at {counted(check.checked, 'pixel')}"
-        theta = ", ".join(f"{name} = {value!r}" for name, value in zip(names, witness.theta, strict=True))
+        theta = ", ".join(_exact_theta(name, value) for name, value in zip(names, witness.theta, strict=True))
         depth = "" if witness.is_deep else "too close to a threshold for a replay in the file's float type"
         rows.append(
             {

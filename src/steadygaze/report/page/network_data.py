@@ -88,7 +88,7 @@ def _image_numbers(question: Question) -> int:
     perturbed = question.perturbed
     if perturbed.curve is not None:
         return question.original.size + stored_numbers(perturbed.curve)
-    cells, moves = len(perturbed.cells), perturbed.moving_axis is not None
+    cells, moves = len(perturbed.cells), perturbed.moving_axis is not None and not perturbed.has_enclosed_maps
     numbers = question.original.size * (2 * cells if moves else 1)
     return numbers + perturbed.x0.size * cells * (1 + perturbed.domain.dimension)
 
@@ -169,14 +169,16 @@ def _describe_step(step: Step, arrays: Arrays) -> dict[str, Any]:
 def _describe_cells(question: Question, original: np.ndarray, arrays: Arrays) -> dict[str, Any]:
     """Pixels and expected maps as affine functions of theta on every knot cell, the last axis varying fastest.
 
-    Where the image is curved, pixels and maps are those of the unperturbed image, which `curve` moves and changes.
+    Where the image is curved, pixels and maps are those of the unperturbed image, which `curve` moves and changes; on
+    triangles, so are the maps.
 
     original: the filtered maps of the unperturbed image, or its gradients if the method multiplies them by the image.
     """
     perturbed, options = question.perturbed, question.attention
     targets = options.targets(question.model.classes)
     curve = None if perturbed.curve is None else describe_curve(perturbed.curve, arrays)
-    moving = perturbed.moving_axis if curve is None else None
+    triangles = perturbed.triangles
+    moving = None if perturbed.has_enclosed_maps else perturbed.moving_axis
     if curve is None:
         base = np.stack([(perturbed.x0 + cell.offset).ravel() for cell in perturbed.cells])
         slopes = np.stack([cell.slope.reshape(len(cell.slope), -1) for cell in perturbed.cells])
@@ -200,6 +202,8 @@ def _describe_cells(question: Question, original: np.ndarray, arrays: Arrays) ->
     return {
         "shape": list(perturbed.x0.shape),
         "knots": [list(perturbation.knots()) for perturbation in perturbed.perturbations],
+        "sides": [[cell.index, *([] if cell.side is None else cell.side.tolist())] for *_, cell in perturbed.boxes],
+        "triangles": None if triangles is None else [*triangles.axes, *(part.direction for part in triangles.parts)],
         "cellLows": None if moving is None else [float(cell.low[moving]) for cell in perturbed.cells],
         "moving": moving,
         "curve": curve,

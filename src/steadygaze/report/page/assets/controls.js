@@ -45,7 +45,8 @@ const SgControls = {
       input.addEventListener("change", () => {
         delete input.dataset.typing;
         const theta = this.state.theta.slice(), axis = Number(input.dataset.axis);
-        if (input.value !== "" && Number.isFinite(Number(input.value))) theta[axis] = Number(input.value);
+        const value = Number(input.value) - this.facts.domain.shownAtZero[axis];
+        if (input.value !== "" && Number.isFinite(value)) theta[axis] = value;
         if (held() && held().axis === axis) this.setPlane(this.nearestPlane(axis, theta[axis]));
         else this.select(theta);
       });

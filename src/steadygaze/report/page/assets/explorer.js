@@ -28,6 +28,22 @@ const SgExplorer = (() => {
       });
     }
 
+    // The numbers on axes of factors are those that people read: theta is the factor minus 1.
+    showFactors() {
+      const shown = this.facts.domain.shownAtZero;
+      const shift = (axis, by) => {
+        const { formatter } = axis;
+        formatter.plain = formatter.plain || formatter.doFormat.bind(formatter);
+        formatter.doFormat = (ticks, options) => formatter.plain(ticks.map((tick) => tick + by), options);
+      };
+      if (this.dimension > 1) this.map.axes.forEach((axis, place) => {
+        shift([this.figure.below[0], this.figure.left[0]][place], shown[axis]);
+      });
+      else for (const figure of ["sg-map", "sg-margin", "sg-inconsistency"].map((name) => this.model(name))) {
+        if (figure) shift(figure.below[0], shown[0]);
+      }
+    }
+
     firstPlane() {
       const planes = this.facts.planes, held = planes.map((plane) => plane.held);
       if (!held[0]) return 0;
@@ -51,6 +67,7 @@ const SgExplorer = (() => {
       await Bokeh.embed.embed_item(read("sg-item"), "sg-figure");
       this.document = Bokeh.documents[Bokeh.documents.length - 1];
       this.figure = this.model("sg-map");
+      this.showFactors();
       this.setUpControls();
       this.followFigure();
       this.readHash();
@@ -177,7 +194,7 @@ const SgExplorer = (() => {
       this.state.plane = index;
       this.map.setPlane(index);
       if (plane.held) {
-        const { names, low, high } = this.facts.domain;
+        const { names, low, high, shownAtZero } = this.facts.domain;
         this.state.theta[plane.held.axis] = plane.held.value;
         [this.figure.x_range, this.figure.y_range].forEach((range, place) => {
           const axis = plane.axes[place];
@@ -186,12 +203,14 @@ const SgExplorer = (() => {
         });
         this.figure.below[0].axis_label.text = names[plane.axes[0]];
         this.figure.left[0].axis_label.text = names[plane.axes[1]];
+        this.showFactors();
         const same = this.planesAcross(plane.held.axis), slider = byId("sg-plane");
         byId("sg-held").value = plane.held.axis;
         slider.max = same.length - 1;
         slider.value = same.indexOf(index);
-        slider.setAttribute("aria-valuetext", `${names[plane.held.axis]} = ${SgPanel.number(plane.held.value, 4)}`);
-        byId("sg-plane-text").textContent = `= ${SgPanel.number(plane.held.value, 4)}`;
+        const held = SgPanel.number(plane.held.value + shownAtZero[plane.held.axis], 4);
+        slider.setAttribute("aria-valuetext", `${names[plane.held.axis]} = ${held}`);
+        byId("sg-plane-text").textContent = `= ${held}`;
       }
       this.refresh();
     }
@@ -369,7 +388,8 @@ const SgExplorer = (() => {
 
     showInputs(theta) {
       document.querySelectorAll("#sg-theta input").forEach((input) => {
-        if (!input.dataset.typing) input.value = Number(theta[input.dataset.axis].toPrecision(8));
+        const { axis, typing } = input.dataset, value = theta[axis] + this.facts.domain.shownAtZero[axis];
+        if (!typing) input.value = Number(value.toPrecision(8));
       });
     }
 

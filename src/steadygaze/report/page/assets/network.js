@@ -22,7 +22,29 @@ class SgNetwork {
       while (place < knots.length && knots[place] <= theta[axis]) place++;
       cell = cell * (knots.length + 1) + place;
     });
-    return cell;
+    // The last cell of the box, or the one before it where the side of the last is negative.
+    const [last, ...side] = this.facts.sides[cell];
+    if (!side.length) return last;
+    return theta.reduce((sum, value, axis) => sum + value * side[axis], side[theta.length]) < 0 ? last - 1 : last;
+  }
+
+  // Planes of H × W numbers, moved along with the image where several parameters move it.
+  moved(planes, theta) {
+    if (this.curve) return this.curve.moved(planes, theta);
+    if (this.facts.triangles === null) return Float64Array.from(planes);
+    const [first, second, right, below] = this.facts.triangles, [, height, width] = this.facts.shape;
+    const i = Math.floor(theta[first]), j = Math.floor(theta[second]), u = theta[first] - i, v = theta[second] - j;
+    const beside = u >= v ? [i + 1, j] : [i, j + 1], weights = [1 - Math.max(u, v), Math.abs(u - v), Math.min(u, v)];
+    const found = new Float64Array(planes.length), size = height * width;
+    [[i, j], beside, [i + 1, j + 1]].forEach(([across, down], corner) => {
+      for (let at = 0; at < found.length; at++) {
+        const place = at % size, x = (place % width) - right * across, y = Math.floor(place / width) - below * down;
+        if (x >= 0 && x < width && y >= 0 && y < height) {
+          found[at] += weights[corner] * planes[at - place + y * width + x];
+        }
+      }
+    });
+    return found;
   }
 
   imageAt(theta) {
@@ -122,7 +144,7 @@ class SgNetwork {
     const n = this.size, count = this.classes.length, cell = moving === null ? 0 : this.cellOf(theta);
     return this.classes.map((_, k) => {
       const at = (cell * count + k) * n, own = expected.subarray(at, at + n);
-      const map = this.curve ? this.curve.moved(own, theta) : Float64Array.from(own);
+      const map = this.moved(own, theta);
       if (moving !== null) {
         const tau = theta[moving] - cellLows[cell];
         for (let i = 0; i < n; i++) map[i] += tau * change[at + i];
@@ -137,8 +159,9 @@ class SgNetwork {
     const { weights, weightChange } = this.arrays, { moving, cellLows } = this.facts;
     if (!weights) return null;
     const [, height, width] = this.facts.shape, n = height * width;
-    if (this.curve) return this.curve.moved(weights, theta).map((weight) => Math.min(1, Math.max(0, weight)));
-    if (moving === null) return Float64Array.from(weights.subarray(0, n));
+    if (moving === null) {
+      return this.moved(weights.subarray(0, n), theta).map((weight) => Math.min(1, Math.max(0, weight)));
+    }
     const cell = this.cellOf(theta), tau = theta[moving] - cellLows[cell], found = new Float64Array(n);
     for (let i = 0; i < n; i++) {
       found[i] = Math.min(1, Math.max(0, weights[cell * n + i] + tau * weightChange[cell * n + i]));

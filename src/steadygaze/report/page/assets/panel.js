@@ -78,7 +78,8 @@ const SgPanel = (() => {
   };
 
   const thetaText = (facts, theta) => {
-    return facts.domain.names.map((name, axis) => `${name} ${number(theta[axis], 5)}`).join(", ");
+    const { names, shownAtZero } = facts.domain;
+    return names.map((name, axis) => `${name} ${number(theta[axis] + shownAtZero[axis], 5)}`).join(", ");
   };
 
   // Sentences about the piece of a point: the claim and its proof. The first word is the label.
