@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 from numba import float64
 
-from steadygaze.compiling import compiled, compiled_apart, compiled_fused, stored_code
-from steadygaze.compiling.kernel import _type_text
+from steadygaze.budget import Budget
+from steadygaze.cli.progress_line import progress_line
+from steadygaze.compiling import building, compiled, compiled_apart, compiled_fused, stored_code
+from steadygaze.compiling.kernel import _type_text, is_compiling
 from steadygaze.errors import InternalError
 
 PACKAGE = Path(__file__).parents[1] / "src" / "steadygaze"
@@ -167,3 +169,19 @@ def test_damaged_code_is_compiled_again(tmp_path, monkeypatch):
     (file,) = tmp_path.iterdir()
     file.write_bytes(file.read_bytes()[:-2])
     assert stored_code.find_code("kernel", "i,f", "digest") is None
+
+
+def test_the_progress_line_says_that_loops_are_being_compiled(tmp_path, monkeypatch):
+    monkeypatch.setattr(stored_code, "code_folder", lambda: tmp_path)
+    progress, shown, build = progress_line(Budget(), growing=()), [], building.build_code
+    progress.add_task("reading", text="")
+    (task,) = progress.tasks
+
+    def watched(*arguments):
+        shown.append(str(progress.columns[1].render(task)))
+        return build(*arguments)
+
+    monkeypatch.setattr(building, "build_code", watched)
+    compiled(add_scaled)(np.arange(3.0), 2.0, np.ones(3))
+    assert shown == ["compiling loops (in the first run only)"] and not is_compiling()
+    assert str(progress.columns[1].render(task)) == "reading"

@@ -62,6 +62,14 @@ class Comparison:
     sign: str
     number: float
 
+    def __str__(self) -> str:
+        """The comparison for people.
+
+        >>> str(Comparison(">=", 0.9)), str(Comparison("<=", 0.1))
+        ('0.9', 'at most 0.1')
+        """
+        return {">=": "", ">": "more than ", "<=": "at most ", "<": "less than "}[self.sign] + f"{self.number:g}"
+
     @property
     def asks_more(self) -> bool:
         """Whether larger shares are better."""

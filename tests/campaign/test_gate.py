@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 import pytest
 from msgspec.structs import replace
 
+from steadygaze.campaign import overview
 from steadygaze.campaign.gate import judge_each, judge_plan
 from steadygaze.campaign.junit import make_junit
 from steadygaze.campaign.overview import write_overview
@@ -89,15 +90,15 @@ def test_the_blamed_are_those_that_miss(tmp_path: Path):
     store = campaign(tmp_path, one_wrong(shares(0.5, 0.8)), "CR >= 0.9")
     gate = judge_plan(store.plan, make_records(store))
     assert gate is not None
-    assert [(each.key, state) for each, state in gate.judgements[0].to_blame] == [
-        ("M-FNN-100_mnist-69990_B_map_both_3", "CR 50.00 %")
-    ]
+    (blamed,) = gate.judgements[0].to_blame
+    assert blamed.problem.key == "M-FNN-100_mnist-69990_B_map_both_3" and blamed.outcome is Outcome.NOT_MET
+    assert (blamed.problem.name, blamed.state) == ("mnist:69990 · B · M-FNN-100", "CR 50.00 % (0.9 required)")
     each = judge_each(store.plan, make_records(store))
     assert [key for key, outcome in each.items() if outcome is not Outcome.MET] == [
         "M-FNN-100_mnist-69990_B_map_both_3"
     ]
     data = gate.plain()
-    assert data["outcome"] == "not met" and data["requirements"][0]["to_blame"][0]["state"] == "CR 50.00 %"
+    assert data["outcome"] == "not met" and data["requirements"][0]["to_blame"][0]["state"] == blamed.state
 
 
 def test_a_requirement_of_one_run_is_about_its_problems(tmp_path: Path):
@@ -132,7 +133,9 @@ def test_the_overview_shows_every_problem(tmp_path: Path):
 
 def test_what_cannot_be_shown_is_said(tmp_path: Path):
     store = campaign(tmp_path, good)
-    with pytest.raises(OptionError, match="--full 'nothing': no such problem; expected kept, violations, all, none"):
+    with pytest.raises(
+        OptionError, match="--full 'nothing': no such problem; expected kept, violations, all, none, a number"
+    ):
         write_overview(store, tmp_path / "pages", full=["nothing"])
     own = {name: replace(image, name=f"x-{name}") for name, image in store.plan.images.items()}
     moved = replace(store.plan, images={image.name: image for image in own.values()}, tasks=tuple(
@@ -141,4 +144,76 @@ def test_what_cannot_be_shown_is_said(tmp_path: Path):
     for task in moved.tasks:
         Store(store.directory, moved, store.head).put({"key": task.key, "answer": good(task), "measured": {}})
     written = write_overview(Store(store.directory, moved, store.head), tmp_path / "pages", full=[moved.tasks[0].key])
-    assert written.notes == [f"{moved.tasks[0].key}: no report: the files are not known; give the plan with --plan"]
+    assert written.notes == [
+        "x-mnist:69990 · B · M-FNN-100: no report: the files are not known; give the plan with --plan"
+    ]
+
+
+def test_the_junit_file_marks_the_images_that_miss_a_requirement_over_the_set(tmp_path: Path):
+    store = campaign(tmp_path, one_wrong(shares(0.5, 0.8)), "60% of images meet CR >= 0.9")
+    root = ElementTree.fromstring(make_junit(store.plan, make_records(store)))
+    failed = {case.get("name"): case.find("failure").get("message") for case in root.iter("testcase") if len(case)
+              and case.find("failure") is not None}  # fmt: skip
+    assert failed == {
+        "mnist:69990 · B · M-FNN-100": "CR 50.00 % (0.9 required)",
+        "60% of images meet CR >= 0.9": "not met: 1 of 2 images meet it",
+    }
+    # Met by the others: the same problem is no failure.
+    (tmp_path / "met").mkdir()
+    store = campaign(tmp_path / "met", one_wrong(shares(0.5, 0.8)), "50% of images meet CR >= 0.9")
+    assert ElementTree.fromstring(make_junit(store.plan, make_records(store))).get("failures") == "0"
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Store, list[str]]:
+    """A campaign that keeps every result, and the names of the reports that were made, in order."""
+
+    def answers(task: Task) -> dict[str, Any]:
+        found = shares(0.9, 0.1 if task.combination == "P" else 0.8)
+        return found | {"object_share": 0.07 if task.image == "mnist:69990" else 0.5}
+
+    store, made = campaign(tmp_path, answers, "CR&AR >= 0.5"), []
+    for task in store.plan.tasks:
+        store.kept(task.key).mkdir(parents=True)
+        (store.kept(task.key) / "result.json").write_text("{}", encoding="ascii")
+
+    def write(result: Any, page: Path, **options: Any) -> None:
+        assert (page.parent.parent / "index.html").exists()
+        made.append(page.name)
+        if len(made) == 3:
+            raise KeyboardInterrupt
+        page.write_text("report", encoding="ascii")
+
+    monkeypatch.setattr(overview, "load", lambda path: None)
+    monkeypatch.setattr(overview, "write_report", write)
+    return store, made
+
+
+def test_full_reports_come_after_the_page_the_worst_first(kept: tuple[Store, list[str]], tmp_path: Path):
+    store, made = kept
+    told: list[tuple[int, int, str]] = []
+    pages = tmp_path / "pages" / "problems"
+    written = write_overview(store, tmp_path / "pages", full=["2"], progress=lambda *args: told.append(args))
+    assert [name.split("_")[2] for name in made] == ["P", "P"] and len(written.reports) == 2
+    assert told[0] == (0, 2, "mnist:69990 · P · M-FNN-100") and written.page.read_text().count("full report</a>") == 2
+    (pages / "former_0123abcd.html").write_text("of a former problem", encoding="ascii")
+    (pages / "mine.html").write_text("not of steadygaze", encoding="ascii")
+    # An interrupted run leaves a page that links to what there is.
+    with pytest.raises(KeyboardInterrupt):
+        write_overview(store, tmp_path / "pages")
+    assert sorted(path.name for path in pages.iterdir()) == sorted([*made[:2], "mine.html"])
+    assert written.page.read_text(encoding="utf-8").count("full report</a>") == 2
+    written = write_overview(store, tmp_path / "pages")
+    assert len(written.reports) == 8
+
+
+def test_the_page_tells_what_was_asked_and_where_networks_look(kept: tuple[Store, list[str]], tmp_path: Path):
+    store, _ = kept
+    text = write_overview(store, tmp_path / "pages", full=["none"]).page.read_text(encoding="utf-8")
+    assert "<code>method</code> map; " in text and "<code>attention</code> distance; " in text
+    assert "M-FNN-100: least 7 %, median 28.5 %, most 50 %" in text
+    assert "AR: the share that keeps its attention" in text
+    # The problems to blame are listed by name, the worst first, and the list is open.
+    assert text.index("<details open>") < text.index(
+        ">mnist:69990 · P · M-FNN-100</a>: CR&amp;AR 9.00 % (0.5 required)"
+    )

@@ -115,8 +115,8 @@ def test_a_misclassified_image_meets_nothing(text):
 
 def test_the_worst_is_blamed_first_and_the_missed_before_the_open():
     found = SetRequirement.parse("median CR>=0.5").judge(problems((0.4, 0.6), (0.3, 0.3), (0.1, 0.1), (0.9, 1.0)))
-    assert [problem.key for problem, _ in found.to_blame] == ["2", "1", "0"]
-    assert found.to_blame[0][1] == "CR 10.00 %" and found.found == "median CR 35.00 to 45.00 %"
+    assert [blamed.problem.key for blamed in found.to_blame] == ["2", "1", "0"]
+    assert found.to_blame[0].state == "CR 10.00 % (0.5 required)" and found.found == "median CR 35.00 to 45.00 %"
 
 
 def test_bounds_for_people_are_rounded_outward():

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from ..attention.measures import Measure
 from ..attention.measures.distance import DISTANCE
 from ..labels import ATTENTIONS, CLASSIFICATIONS, SHARES, Label
 from ..question import OPTIONS
@@ -18,6 +19,7 @@ Kind = Literal["text", "whole", "number"]
 Bounds = tuple[float, float]
 SETS = (*CLASSIFICATIONS, *ATTENTIONS)
 PERCENTS = DISTANCE.marks
+OBJECT = Measure.parse("object")
 
 
 @dataclass(frozen=True)
@@ -162,6 +164,9 @@ ANSWER = (
     C("expected", "whole", "the expected class, if the plan gives one"),
     C("delta_value", "number", "the threshold as an absolute number",
       answer=_absolute_threshold),
+    C("object_share", "number",
+      "of `object`: the share of the maps' mass on the object at the unperturbed image, rounded as float64 does",
+      answer=lambda result: float(result.question.base) if result.question.attention.measure == OBJECT else None),
     C("map_size", "number", "the size of the original attention maps",
       answer=lambda result: result.question.map_size),
     C("regions", "whole", "regions found or visited one by one; for a refinement, those of mapped boxes",

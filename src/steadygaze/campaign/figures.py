@@ -23,6 +23,7 @@ from ..report.figures.visited import search_figure
 from ..tolerances import MAX_MAP_PARAMETERS
 from ..words import counted, rounded
 from . import panels as p
+from .problem_names import setting_texts
 from .solving import has_files, located, solve_again
 from .stored_campaign import Plan, Store, Task
 from .tables import STATUSES, Record, group_tasks, make_records, settings_of
@@ -35,11 +36,6 @@ NAMES = {
 COLOURS = {
     "Robust": "#4f86c0", "NotRobust": "#b8503a", "Undecided": "#d8c58a", "Timeout": "#9c9c9c", "Failed": "#1f2328",
     p.OPEN: "#ffffff"
-}  # fmt: skip
-SETTING_TEXTS = {
-    "attention": "{}", "delta": "δ = {}", "tau": "τ = {}", "gamma": "γ = {}", "top": "top {}", "mask": "mask {}",
-    "filter": "{}", "dist": "{}", "classes": "classes {}", "until": "until {}",
-    "w_delta": "w^δ = {}"
 }  # fmt: skip
 ENDED = (Status.ROBUST.value, Status.NOT_ROBUST.value, Status.UNDECIDED.value)  # statuses of answered problems
 TIMED = (*ENDED, Status.TIMEOUT.value)  # statuses of problems with a meaningful time; failed ones ended early
@@ -83,10 +79,8 @@ def make_series(plan: Plan, records: Sequence[Record]) -> tuple[Series, ...]:
     extra = settings_of(plan)
     by_key = {record["key"]: record for record in records}
     series = []
-    for (algorithm, *values), tasks in group_tasks(plan, lambda task: (task.algorithm,)).items():
-        told = [
-            SETTING_TEXTS[name].format(one) for name, one in zip(extra, values, strict=True) if one not in (None, "")
-        ]
+    for (algorithm, *_), tasks in group_tasks(plan, lambda task: (task.algorithm,)).items():
+        told = setting_texts(tasks[0], extra)
         neurons = [plan.models[task.model].neurons for task in tasks]
         planned = {size: neurons.count(size) for size in sorted(set(neurons))}
         own = tuple(by_key[task.key] for task in tasks if task.key in by_key)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..requirement import Outcome
+from .problem_names import problem_names
 from .set_requirement import Judgement, Problem, SetRequirement
 from .stored_campaign import Plan
 
@@ -27,17 +28,24 @@ class Gate:
 
     def plain(self) -> dict[str, Any]:
         """The gate as `--json` prints it."""
-        lacking = [{"key": one.key, "status": one.status, "reason": one.reason} for one in self.unanswered]
+        lacking = [
+            {"key": one.key, "name": one.name, "status": one.status, "reason": one.reason} for one in self.unanswered
+        ]
         judged = [one.plain() for one in self.judgements]
         return {"outcome": self.outcome.value, "requirements": judged, "unanswered": lacking}
+
+
+def problems_of(plan: Plan, records: Sequence[Mapping[str, Any]]) -> list[Problem]:
+    """The problems of a plan in its order, with what is proved of them."""
+    found, names = {record["key"]: record for record in records}, problem_names(plan)
+    return [Problem.of(task.key, task.image, found.get(task.key), names[task.key]) for task in plan.tasks]
 
 
 def judge_plan(plan: Plan, records: Sequence[Mapping[str, Any]]) -> Gate | None:
     """Judge the requirements of a plan; None if it has none."""
     if not plan.require:
         return None
-    found = {record["key"]: record for record in records}
-    problems = [(task.run, Problem.of(task.key, task.image, found.get(task.key))) for task in plan.tasks]
+    problems = [(task.run, problem) for task, problem in zip(plan.tasks, problems_of(plan, records), strict=True)]
     judgements, lacking = [], set()
     for one in plan.require:
         own, needed = [problem for run, problem in problems if one.run in (None, run)], SetRequirement.parse(one.text)
@@ -53,11 +61,9 @@ def judge_each(
 
     A requirement on a median or a mean says nothing about a single problem.
     """
-    found = {record["key"]: record for record in records}
     read = [(one.run, SetRequirement.parse(one.text)) for one in plan.require]
     outcomes: dict[str, Outcome | None] = {}
-    for task in plan.tasks:
-        problem = Problem.of(task.key, task.image, found.get(task.key))
+    for task, problem in zip(plan.tasks, problems_of(plan, records), strict=True):
         own = [each for run, each in read if run in (None, task.run) and each.kind in kinds]
         outcomes[task.key] = Outcome.all_of(problem.judge(each.requirement) for each in own) if own else None
     return outcomes

@@ -1,8 +1,8 @@
 """The records of a campaign → a JUnit XML file: a test suite for each model, a test case for each problem.
 
-The file has failures or errors if and only if `campaign run` does not exit with 0. A case fails if its problem misses a
-requirement for each problem or, in a plan without requirements, is misclassified or not robust. Requirements over a set
-are cases of their own. A problem without an answer is an error, and so is one that bounds leave open.
+The file has failures or errors if and only if `campaign run` does not exit with 0. Every requirement is a case. That of
+a problem fails if the problem is to blame for a requirement that is missed or, in a plan without requirements, if it is
+misclassified or not robust. A problem without an answer is an error, and so is one that leaves a requirement open.
 """
 
 import re
@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 from ..requirement import Outcome
 from ..words import share_text
-from .gate import Gate, judge_each, judge_plan
+from .gate import Gate, judge_plan, problems_of
 from .set_requirement import Problem
 from .stored_campaign import Plan
 
@@ -21,17 +21,17 @@ _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 def make_junit(plan: Plan, records: Sequence[Mapping[str, Any]]) -> str:
     """The XML text; the requirements over sets are a suite of their own."""
-    found = {record["key"]: record for record in records}
-    gate, outcomes = judge_plan(plan, records), judge_each(plan, records, kinds=("each",))
+    found, gate = {record["key"]: record for record in records}, judge_plan(plan, records)
+    blamed = _worst(gate) if gate is not None else {}
+    unanswered = set() if gate is None else {one.key for one in gate.unanswered}
     suites: dict[str, list[ElementTree.Element]] = {}
-    for task in plan.tasks:
-        record = found.get(task.key)
-        case = _case(f"{plan.name}.{task.model}", task.key, record)
-        problem, outcome = Problem.of(task.key, task.image, record), outcomes[task.key]
+    for task, problem in zip(plan.tasks, problems_of(plan, records), strict=True):
+        case = _case(f"{plan.name}.{task.model}", problem.name, found.get(task.key))
+        outcome, text = blamed.get(task.key, (None, _text(problem)))
         if gate is None:
             outcome = Outcome.NOT_MET if problem.is_misclassified else Outcome.of(problem.verdict)
-        lacks = problem.lacks_answer() if gate is None else problem in gate.unanswered
-        _judge(case, problem, outcome, lacks_answer=lacks)
+        lacks = problem.lacks_answer() if gate is None else problem.key in unanswered
+        _judge(case, problem, outcome, text, lacks_answer=lacks)
         suites.setdefault(task.model, []).append(case)
     if gate is not None:
         suites["requirements"] = _requirements(plan, gate)
@@ -52,9 +52,23 @@ def _case(place: str, name: str, record: Mapping[str, Any] | None = None) -> Ele
     return case
 
 
-def _judge(case: ElementTree.Element, problem: Problem, outcome: Outcome | None, *, lacks_answer: bool) -> None:
+def _worst(gate: Gate) -> dict[str, tuple[Outcome, str]]:
+    """What each problem to blame does to the gate, by its key: misses it, or leaves it open; and its state in words.
+
+    A problem that misses a requirement for a part of a set, which others leave open, is not the one to blame.
+    """
+    found: dict[str, tuple[Outcome, str]] = {}
+    for one in sorted(gate.judgements, key=lambda one: one.outcome is not Outcome.NOT_MET):
+        for blamed in one.to_blame:
+            if blamed.outcome is one.outcome:
+                found.setdefault(blamed.problem.key, (blamed.outcome, blamed.state))
+    return found
+
+
+def _judge(
+    case: ElementTree.Element, problem: Problem, outcome: Outcome | None, text: str, *, lacks_answer: bool
+) -> None:
     """Add what is known of a problem to its case: a failure, an error, or plain output."""
-    text = f"misclassified: {problem.reason}" if problem.is_misclassified else _shares(problem)
     if outcome is Outcome.NOT_MET:
         _add(case, "failure", text)
     elif lacks_answer:
@@ -65,7 +79,9 @@ def _judge(case: ElementTree.Element, problem: Problem, outcome: Outcome | None,
         ElementTree.SubElement(case, "system-out").text = _plain(text)
 
 
-def _shares(problem: Problem) -> str:
+def _text(problem: Problem) -> str:
+    if problem.is_misclassified:
+        return f"misclassified: {problem.reason}"
     shown = [(name, problem.area[name]) for name in ("CR", "AR", "CR&AR") if name in problem.area]
     shares = [f"{name} {share_text(*bounds)}" for name, bounds in shown]
     return ", ".join([problem.verdict.value, *shares])
@@ -77,7 +93,7 @@ def _requirements(plan: Plan, gate: Gate) -> list[ElementTree.Element]:
         case = _case(f"{plan.name}.requirements", one.text)
         if one.outcome is not Outcome.MET:
             kind = "failure" if one.outcome is Outcome.NOT_MET else "error"
-            lines = [f"{each.key}: {state}" for each, state in one.to_blame]
+            lines = [f"{each.problem.name}: {each.state}" for each in one.to_blame]
             _add(case, kind, f"{one.outcome.value}: {one.found}", lines)
         cases.append(case)
     return cases

@@ -6,11 +6,12 @@ Full reports come from results that the campaign kept, or from solving a problem
 import re
 from base64 import b64encode
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from PIL import Image, ImageColor
@@ -23,7 +24,8 @@ from ..report.page import fill, read_asset
 from ..report.page.html import ALLOWED, check_target, write_report
 from ..requirement import Outcome
 from ..words import share_text
-from .gate import Gate, judge_each, judge_plan
+from .gate import Gate, judge_each, judge_plan, problems_of
+from .problem_names import SETTING_TEXTS
 from .set_requirement import Problem
 from .small_maps import LETTERS
 from .solving import has_files, located, solve_again
@@ -40,8 +42,9 @@ MEANINGS = {
     "d": "both lost",
     "-": "undecided",
 }
-WITHOUT, WITH_WEIGHTS = "-no-weights", re.compile(r"_[0-9a-f]{8}\.html$")
-"""The end of the names of reports without weights, and the names of other reports."""
+WITHOUT, OWN_PAGE = "-no-weights", re.compile(r"_[0-9a-f]{8}(-no-weights)?\.html$")
+"""The end of the names of reports without weights, and the names of all full reports."""
+SPREAD: Mapping[str, Callable[[list[float]], float]] = {"least": min, "median": median, "most": max}
 GOOD, BAD, OPEN = "good", "bad", "open"
 
 
@@ -61,71 +64,133 @@ def write_overview(
     full: Sequence[str] = ("kept",),
     plan: Plan | None = None,
     weights: bool = True,
-    progress: Callable[[str], None] = lambda key: None,
+    progress: Callable[[int, int, str], None] = lambda done, total, name: None,
 ) -> Written:
-    """Write the page `index.html` and the full reports that are wanted; replaces earlier pages of steadygaze only.
+    """Write the page `index.html`, then the full reports that are wanted; replaces earlier pages of steadygaze only.
 
-    full: "kept" (the results that the campaign keeps), "violations", "all", "none", or keys of problems; those without
-    a kept result are solved again. plan: says where the files of models and images are that are not bundled. weights:
-    whether full reports may hold the weights of small networks; otherwise earlier ones that may are removed.
+    full: "kept" (the results that the campaign keeps), a number (of these, the worst), "violations", "all", "none", or
+    keys of problems; those without a kept result are solved again. plan: says where the files of models and images are
+    that are not bundled. weights: whether full reports may hold the weights of small networks. Full reports of former
+    problems, or with weights that they may not hold, are removed. progress: receives how many full reports are done,
+    how many will be made, and the name of the next.
     """
     _check_wanted(store.plan, full)
     whole = located(store.plan, plan)
-    records = {record["key"]: record for record in make_records(store)}
-    outcomes = judge_each(store.plan, list(records.values()))
-    states = {task.key: _state(records.get(task.key), outcomes[task.key]) for task in store.plan.tasks}
+    shown = _Shown(store, folder, weights=weights)
     written = Written(folder / INDEX)
     try:
         (folder / PAGES).mkdir(parents=True, exist_ok=True)
         target = check_target(written.page, force=True)
-        for page in () if weights else (folder / PAGES).glob("*.html"):
-            if WITH_WEIGHTS.search(page.name):
+        for page in (folder / PAGES).glob("*.html"):
+            if OWN_PAGE.search(page.name) and page.name not in shown.files.values():
                 page.unlink()
     except OSError as error:
         raise StoreError(f"{folder}: cannot be written ({error.strerror}); choose another --out") from None
-    pages: dict[str, str] = {}
-    for key, row in store.rows().items():
+    for key, row in shown.raw.items():
         if "not_kept" in row["answer"]:
-            written.notes.append(f"{key}: its result was not kept: {row['answer']['not_kept']}")
-    for task in store.plan.tasks:
-        name = f"{task.key}_{store.plan.digest(task)[:8]}{'' if weights else WITHOUT}.html"
-        page = folder / PAGES / name
-        is_wanted = task.key in full or "all" in full or ("violations" in full and states[task.key][1] == BAD)
-        if task.key in records and not page.exists() and "none" not in full:
-            progress(task.key)
-            _write_page(store, whole, task, page, is_wanted=is_wanted, weights=weights, notes=written.notes)
-        if page.exists():
-            pages[task.key] = f"{PAGES}/{name}"
-            written.reports.append(page)
-    text = _fill(store, records, states, pages, folder)
+            written.notes.append(f"{shown.names[key]}: its result was not kept: {row['answer']['not_kept']}")
+    # The page comes first: full reports may take long.
+    _write_index(target, shown)
+    todo = shown.missing(full)
     try:
-        write_whole(target, text.encode("utf-8", errors="backslashreplace"))
-    except OSError as error:
-        raise StoreError(f"{written.page}: cannot be written ({error.strerror}); choose another --out") from None
+        for number, (task, is_wanted) in enumerate(todo):
+            progress(number, len(todo), shown.names[task.key])
+            _write_page(shown, whole, task, is_wanted=is_wanted, notes=written.notes)
+    finally:
+        if todo:
+            _write_index(target, shown)
+    written.reports += [folder / place for place in shown.pages.values()]
     return written
+
+
+def _write_index(target: Path, shown: "_Shown") -> None:
+    try:
+        write_whole(target, _fill(shown).encode("utf-8", errors="backslashreplace"))
+    except OSError as error:
+        raise StoreError(f"{target}: cannot be written ({error.strerror}); choose another --out") from None
 
 
 def _check_wanted(plan: Plan, full: Sequence[str]) -> None:
     known = {task.key for task in plan.tasks}
     for word in full:
-        if word not in known and word not in FULL:
-            raise OptionError(f"--full {word!r}: no such problem; expected {', '.join(FULL)}, or the key of a problem")
+        if word not in known and word not in FULL and not word.isdecimal():
+            raise OptionError(
+                f"--full {word!r}: no such problem; expected {', '.join(FULL)}, a number of reports, or the key of a "
+                "problem"
+            )
 
 
-def _write_page(
-    store: Store, whole: Plan, task: Task, page: Path, *, is_wanted: bool, weights: bool, notes: list[str]
-) -> None:
+class _Shown:
+    """What the page shows of a campaign."""
+
+    def __init__(self, store: Store, folder: Path, *, weights: bool) -> None:
+        self.store, self.plan, self.folder, self.weights = store, store.plan, folder, weights
+        self.raw = store.rows()
+        self.records = {record["key"]: record for record in make_records(store)}
+        found = list(self.records.values())
+        self.problems = {one.key: one for one in problems_of(self.plan, found)}
+        self.names = {key: one.name for key, one in self.problems.items()}
+        self.gate = judge_plan(self.plan, found)
+        outcomes = judge_each(self.plan, found)
+        self.states = {key: _state(self.records.get(key), outcomes[key]) for key in self.problems}
+        self.files = {
+            task.key: f"{task.key}_{self.plan.digest(task)[:8]}{'' if weights else WITHOUT}.html"
+            for task in self.plan.tasks
+        }
+
+    @property
+    def pages(self) -> dict[str, str]:
+        """The full reports that exist, by the keys of problems, as addresses from the page."""
+        return {key: f"{PAGES}/{name}" for key, name in self.files.items() if (self.folder / PAGES / name).exists()}
+
+    def is_kept(self, task: Task) -> bool:
+        """Whether the campaign keeps the result of a problem."""
+        return (self.store.kept(task.key) / "result.json").exists()
+
+    def missing(self, full: Sequence[str]) -> list[tuple[Task, bool]]:
+        """The problems whose full report is to be made, the worst first, and whether the caller asks for each."""
+        if "none" in full:
+            return []
+        found, most = [], [int(word) for word in full if word.isdecimal()]
+        takes_kept = bool(most) or "kept" in full
+        for task in self.worst_first():
+            is_bad = self.states[task.key][1] == BAD
+            is_wanted = task.key in full or "all" in full or ("violations" in full and is_bad)
+            if task.key in self.records and (is_wanted or (takes_kept and self.is_kept(task))):
+                found.append((task, is_wanted))
+        if most:
+            wanted = [pair for pair in found if pair[1]]
+            found = wanted + [pair for pair in found if not pair[1]][: max(0, max(most) - len(wanted))]
+        pages = self.pages
+        return [pair for pair in found if pair[0].key not in pages]
+
+    def worst_first(self) -> list[Task]:
+        """All problems: those to blame for a requirement in their order, then those with the least CR and AR."""
+        judged = () if self.gate is None else self.gate.judgements
+        blamed = list(dict.fromkeys(one.problem.key for each in judged for one in each.to_blame))
+        place = {key: number for number, key in enumerate(blamed)}
+        return sorted(
+            self.plan.tasks, key=lambda task: (place.get(task.key, len(place)), _low(self.problems[task.key]))
+        )
+
+
+def _low(problem: Problem) -> float:
+    """The proved share that keeps label and attention; below 0 if it is not known."""
+    return problem.area["CR&AR"][0] if "CR&AR" in problem.area else -1.0
+
+
+def _write_page(shown: _Shown, whole: Plan, task: Task, *, is_wanted: bool, notes: list[str]) -> None:
     """The full report of one problem: from its kept result, or, if it is wanted, by solving it again."""
-    kept = store.kept(task.key)
+    page, kept, name = shown.folder / PAGES / shown.files[task.key], shown.store.kept(task.key), shown.names[task.key]
     try:
-        if (kept / "result.json").exists():
-            write_report(load(kept), page, directory=kept, weights=weights)
+        if shown.is_kept(task):
+            write_report(load(kept), page, directory=kept, weights=shown.weights)
         elif is_wanted and not has_files(whole, task):
-            notes.append(f"{task.key}: no report: the files are not known; give the plan with --plan")
+            notes.append(f"{name}: no report: the files are not known; give the plan with --plan")
         elif is_wanted:
-            write_report(solve_again(whole, task), page, weights=weights)
+            write_report(solve_again(whole, task), page, weights=shown.weights)
     except SteadygazeError as error:
-        notes.append(f"{task.key}: no report: {error}")
+        notes.append(f"{name}: no report: {error}")
 
 
 def _state(record: Mapping[str, Any] | None, outcome: Outcome | None) -> tuple[str, str]:
@@ -144,18 +209,11 @@ def _state(record: Mapping[str, Any] | None, outcome: Outcome | None) -> tuple[s
     return {Outcome.MET: ("met", GOOD), Outcome.NOT_MET: ("missed", BAD)}.get(outcome, ("open", OPEN))
 
 
-def _fill(
-    store: Store,
-    records: Mapping[str, Mapping[str, Any]],
-    states: Mapping[str, tuple[str, str]],
-    pages: Mapping[str, str],
-    folder: Path,
-) -> str:
-    plan, raw = store.plan, store.rows()
-    command = f"steadygaze campaign report {store.directory} --out {folder} --full"
-    lines = [_line(task, records, states, pages, raw, command) for task in plan.tasks]
+def _fill(shown: _Shown) -> str:
+    plan, records, gate, pages = shown.plan, shown.records, shown.gate, shown.pages
+    command = f"steadygaze campaign report {shown.store.directory} --out {shown.folder} --full"
+    lines = [_line(task, shown, pages, command) for task in plan.tasks]
     counts = Counter(record["status"] for record in records.values())
-    gate = judge_plan(plan, list(records.values()))
     return fill(
         "overview.html.j2",
         {
@@ -174,25 +232,44 @@ def _fill(
             "algorithms": list(dict.fromkeys(line["algorithm"] for line in lines)),
             "specs": [(name, " + ".join(specs)) for name, specs in plan.combinations.items()],
             "legend": [(COLOURS[letter], text) for letter, text in MEANINGS.items()],
+            "asked": _asked(plan),
+            "looks": _looks(records.values()),
         },
     )
 
 
-def _line(
-    task: Task,
-    records: Mapping[str, Mapping[str, Any]],
-    states: Mapping[str, tuple[str, str]],
-    pages: Mapping[str, str],
-    raw: Mapping[str, Mapping[str, Any]],
-    command: str,
-) -> dict[str, Any]:
+def _asked(plan: Plan) -> list[tuple[str, str]]:
+    """What the problems of a plan have in common, and how they differ: names and values."""
+    found = []
+    for name in ("method", "property", *SETTING_TEXTS):
+        values = dict.fromkeys(task.setting(name) for task in plan.tasks)
+        told = [str(value) for value in values if value not in (None, "")]
+        if told:
+            found.append((name, ", ".join(told)))
+    return found
+
+
+def _looks(records: Iterable[Mapping[str, Any]]) -> list[str]:
+    """For each model, how much of the maps' mass is on the object at the unperturbed images: least, median, most."""
+    shares: dict[str, list[float]] = {}
+    for record in records:
+        if record["object_share"] is not None:
+            shares.setdefault(record["model"], []).append(record["object_share"])
+    return [
+        f"{model}: {', '.join(f'{word} {100.0 * share(own):.3g} %' for word, share in SPREAD.items())}"
+        for model, own in shares.items()
+    ]
+
+
+def _line(task: Task, shown: _Shown, pages: Mapping[str, str], command: str) -> dict[str, Any]:
     """What the table shows of one problem."""
-    record = records.get(task.key)
-    area = Problem.of(task.key, task.image, record).area
-    shown = raw[task.key]["answer"].get("map") if record is not None else None
-    word, kind = states[task.key]
+    record, problem = shown.records.get(task.key), shown.problems[task.key]
+    area = problem.area
+    small = shown.raw[task.key]["answer"].get("map") if record is not None else None
+    word, kind = shown.states[task.key]
     return {
         "key": task.key,
+        "name": problem.name,
         "model": task.model,
         "image": task.image,
         "combination": task.combination,
@@ -201,10 +278,10 @@ def _line(
         "kind": kind,
         "reason": "" if record is None else record["reason"] or "",
         "shares": {name: share_text(*area[name]) if name in area else "" for name in ("CR", "AR", "CR&AR")},
-        "low": area["CR&AR"][0] if "CR&AR" in area else -1.0,
+        "low": _low(problem),
         "seconds": None if record is None or record["seconds"] is None else f"{record['seconds']:.2f} s",
-        "map": None if shown is None else _picture(shown["rows"]),
-        "held": None if shown is None else shown["held"],
+        "map": None if small is None else _picture(small["rows"]),
+        "held": None if small is None else small["held"],
         "page": pages.get(task.key),
         "command": None if record is None or word == "misclassified" else f"{command} {task.key}",
     }
@@ -219,7 +296,9 @@ def _gate(gate: Gate, pages: Mapping[str, str]) -> dict[str, Any]:
             "outcome": one.outcome.value,
             "kind": kinds[one.outcome],
             "found": one.found,
-            "blamed": [(each.key, state, pages.get(each.key)) for each, state in one.to_blame],
+            "blamed": [
+                (each.problem.key, each.problem.name, each.state, pages.get(each.problem.key)) for each in one.to_blame
+            ],
         }
         for one in gate.judgements
     ]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import OptionError
 from ..labels import Status, Verdict
@@ -39,7 +39,7 @@ _PERCENT = re.compile(r"\d\s*%\s*of\b", re.IGNORECASE)
 class Problem:
     """What is proved of one problem: bounds of its shares (unknown ones are missing), verdict and status.
 
-    status: None if the problem has not ended.
+    status: None if the problem has not ended. name: for people.
     """
 
     key: str
@@ -48,17 +48,18 @@ class Problem:
     verdict: Verdict = Verdict.UNDECIDED
     status: str | None = None
     reason: str | None = None
+    name: str = ""
 
     @classmethod
-    def of(cls, key: str, image: str, record: Mapping[str, Any] | None) -> "Problem":
+    def of(cls, key: str, image: str, record: Mapping[str, Any] | None, name: str = "") -> "Problem":
         """A problem with its columns, if it has ended."""
         if record is None:
-            return cls(key, image, {})
+            return cls(key, image, {}, name=name or key)
         area = {name: _bounds(record, share_column(name)) for name in NAMES[:-1]}
         area["undecided"] = (record["undecided"],) * 2 if record["undecided"] is not None else None
         known = {name: bounds for name, bounds in area.items() if bounds is not None}
         verdict = next((one for one in Verdict if one.value == record["verdict"]), Verdict.UNDECIDED)
-        return cls(key, image, known, verdict, record["status"], record["reason"])
+        return cls(key, image, known, verdict, record["status"], record["reason"], name or key)
 
     @property
     def is_misclassified(self) -> bool:
@@ -97,9 +98,17 @@ class Problem:
         if self.status is None:
             return "has not ended"
         terms = [term for term in requirement.terms if isinstance(term, Term) and term.name in self.area]
-        known = [f"{term.name} {share_text(*self.bounds(term))}" for term in terms]
+        known = [f"{term.name} {share_text(*self.bounds(term))} ({term.comparison} required)" for term in terms]
         known += [self.verdict.value] if len(terms) < len(requirement.terms) and self.area else []
         return ", ".join([*known, *([f"{self.status}: {self.reason}"] if self.reason else [])]) or str(self.status)
+
+
+class Blamed(NamedTuple):
+    """A problem that does not meet a requirement: what is known of it, in words, and whether it misses it for sure."""
+
+    problem: Problem
+    state: str
+    outcome: Outcome
 
 
 @dataclass(frozen=True)
@@ -109,11 +118,11 @@ class Judgement:
     text: str
     outcome: Outcome
     found: str
-    to_blame: tuple[tuple[Problem, str], ...]
+    to_blame: tuple[Blamed, ...]
 
     def plain(self) -> dict[str, Any]:
         """The judgement as plain data."""
-        blamed = [{"key": problem.key, "state": state} for problem, state in self.to_blame]
+        blamed = [{"key": one.problem.key, "name": one.problem.name, "state": one.state} for one in self.to_blame]
         return {"text": self.text, "outcome": self.outcome.value, "found": self.found, "to_blame": blamed}
 
 
@@ -178,7 +187,7 @@ class SetRequirement:
         if outcome is Outcome.MET:
             blamed = []
         blamed.sort(key=lambda pair: (pair[1] is not Outcome.NOT_MET, self._badness(pair[0])))
-        states = tuple((problem, problem.state(self.requirement)) for problem, _ in blamed)
+        states = tuple(Blamed(problem, problem.state(self.requirement), own) for problem, own in blamed)
         return Judgement(self.text, outcome, found, states)
 
     def _judge_middle(self, problems: Sequence[Problem]) -> tuple[Outcome, str]:

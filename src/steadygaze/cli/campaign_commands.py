@@ -281,10 +281,10 @@ def report_command(
         Path | None, o.option("--out FOLDER", "The folder for index.html and full reports.", default="report in DIR")
     ] = None,
     full: Annotated[list[str] | None, o.option(
-        "--full kept|violations|all|none|KEY",
-        "Which problems get a full report: those whose result the campaign kept (keep in the plan), those that miss a "
-        "requirement or are not robust, all, none, or one by its key; repeat the option for several. Problems without "
-        "a kept result are solved again.", default="kept",
+        "--full kept|N|violations|all|none|KEY",
+        "Which problems get a full report: those whose result the campaign kept (keep in the plan), the N worst of "
+        "these, those that miss a requirement or are not robust, all, none, or one by its key; repeat the option for "
+        "several. Problems without a kept result are solved again.", default="kept",
     )] = None,
     plan: PlanOption = None,
     no_weights: Annotated[bool, o.option(
@@ -295,18 +295,23 @@ def report_command(
 ) -> int:  # fmt: skip
     """Write one HTML page with all problems of a campaign: small maps, filters, and links to full reports.
 
-    Earlier pages of steadygaze are replaced, other files never. The exit code is 0.
+    The page is written first, then the full reports, the worst first. Earlier pages of steadygaze are replaced, and
+    those of former problems removed; other files are left alone. The exit code is 0.
     """
     from ..campaign.plan_file import read_plan  # noqa: PLC0415 (slow to import)
     from ..campaign.stored_campaign import Store  # noqa: PLC0415 (slow to import)
     from .printing import print_json, print_notes  # noqa: PLC0415 (slow to import)
+    from .run_progress import showing_reports  # noqa: PLC0415 (slow to import)
 
     store = Store.open(directory)
     given = None if plan is None else read_plan(plan)
     from ..campaign.overview import write_overview  # noqa: PLC0415 (slow to import)
 
     folder = directory / "report" if out is None else out
-    written = write_overview(store, folder, full=full or ("kept",), plan=given, weights=not no_weights)
+    with showing_reports(is_wanted=not json) as progress:
+        written = write_overview(
+            store, folder, full=full or ("kept",), plan=given, weights=not no_weights, progress=progress
+        )
     if written.reports and not no_weights:
         written.notes.append("full reports of small networks contain all their weights; --no-weights leaves them out")
     if json:

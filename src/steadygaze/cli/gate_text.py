@@ -15,10 +15,10 @@ def describe_gate(gate: Gate) -> None:
     console = Console(highlight=False)
     for one in gate.judgements:
         print_outcome(console, f"Required {one.text}: ", one.outcome, f" ({one.found})")
-        _list(console, [f"{problem.key}: {state}" for problem, state in one.to_blame])
+        _list(console, [f"{blamed.problem.name}: {blamed.state}" for blamed in one.to_blame])
     if gate.unanswered:
-        blamed = {problem.key for one in gate.judgements for problem, _ in one.to_blame}
-        others = [f"{one.key}: {one.status}: {one.reason}" for one in gate.unanswered if one.key not in blamed]
+        listed = {blamed.problem.key for one in gate.judgements for blamed in one.to_blame}
+        others = [f"{one.name}: {one.status}: {one.reason}" for one in gate.unanswered if one.key not in listed]
         console.print(Text(f"{len(gate.unanswered):,} problems failed, timed out or have not ended"))
         _list(console, others)
     if len(gate.judgements) > 1 or gate.unanswered:

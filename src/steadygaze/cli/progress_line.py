@@ -10,6 +10,9 @@ from rich.table import Column
 from rich.text import Text
 
 from ..budget import Budget
+from ..compiling.kernel import is_compiling
+
+COMPILING = "compiling loops (in the first run only)"
 
 
 def progress_line(budget: Budget, *, growing: Sequence[str], phases: Mapping[str, str] | None = None) -> Progress:
@@ -34,7 +37,7 @@ class _Now:
 
 
 class _State(ProgressColumn):
-    """The current step, or that the run is being stopped."""
+    """The current step, that loops are being compiled, or that the run is being stopped."""
 
     def __init__(self, now: _Now) -> None:
         super().__init__()
@@ -43,7 +46,7 @@ class _State(ProgressColumn):
     def render(self, task: Task) -> Text:
         if self.now.budget.cancelled.is_set():
             return Text("stopping (Ctrl-C again aborts)", style="yellow")
-        return Text(self.now.phase or task.description)
+        return Text(COMPILING if is_compiling() else self.now.phase or task.description)
 
 
 class _Bar(BarColumn):

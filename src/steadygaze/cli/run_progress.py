@@ -45,6 +45,7 @@ REFINING = "refining"
 SEARCHING = "searching"
 STARTING = "starting workers (the first run compiles)"
 SOLVING = "solving"
+REPORTING = "full reports"
 
 LINE_SECONDS = 10.0
 """Time between two plain lines."""
@@ -161,6 +162,25 @@ def showing_campaign(budget: Budget, *, is_wanted: bool) -> "Iterator[Callable[[
             yield tell
 
 
+@contextmanager
+def showing_reports(*, is_wanted: bool) -> "Iterator[Callable[[int, int, str], None]]":
+    """Show which full report of a campaign is made; yields the function that receives the advance."""
+    if not is_wanted:
+        yield lambda done, total, name: None
+    elif not sys.stderr.isatty():
+        yield _ReportLines().tell
+    else:
+        from .progress_line import progress_line  # noqa: PLC0415 (only terminals need it)
+
+        with progress_line(Budget(), growing=(REPORTING,)) as progress:
+            task = progress.add_task(REPORTING, total=1.0, text="")
+
+            def tell(done: int, total: int, name: str) -> None:
+                progress.update(task, completed=done, total=total, text=f"{done + 1:,} of {total:,}: {name}")
+
+            yield tell
+
+
 def describe_advance(advance: "CampaignProgress") -> str:
     """The progress of a campaign in one line.
 
@@ -186,4 +206,18 @@ class _PlainLines:
         is_due = now - self.last >= LINE_SECONDS or advance.done == advance.total
         if advance.done != self.told and (is_due or self.told < 0):
             self.last, self.told = now, advance.done
-            print(describe_advance(advance), file=sys.stderr, flush=True)
+            start = "" if advance.running or advance.done else f"; {STARTING}"
+            print(f"{describe_advance(advance)}{start}", file=sys.stderr, flush=True)
+
+
+class _ReportLines:
+    """Plain lines for full reports: the first one, and one every few seconds."""
+
+    def __init__(self) -> None:
+        self.last = -LINE_SECONDS
+
+    def tell(self, done: int, total: int, name: str) -> None:
+        now = time.monotonic()
+        if now - self.last >= LINE_SECONDS:
+            self.last = now
+            print(f"full report {done + 1:,} of {total:,}: {name}", file=sys.stderr, flush=True)

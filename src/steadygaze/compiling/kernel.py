@@ -24,6 +24,8 @@ _OPTIONS: dict[str, Any] = {
     "no_cfunc_wrapper": True,
 }
 _COMPILING = threading.RLock()
+_building: list[str] = []
+"""The names of functions that are being compiled."""
 
 
 class Decorator:
@@ -106,9 +108,18 @@ class Kernel:
         if found is None:
             from .building import build_code  # noqa: PLC0415 (imports numba)
 
-            found = build_code(self.dispatcher, arguments)
+            _building.append(self.name)
+            try:
+                found = build_code(self.dispatcher, arguments)
+            finally:
+                _building.pop()
             keep_code(self.name, types, self.digest, found)
         return found
+
+
+def is_compiling() -> bool:
+    """Whether a function is being compiled at this moment, in any thread: its code was missing on disk."""
+    return bool(_building)
 
 
 def _with_apart(flags: Any) -> Any:

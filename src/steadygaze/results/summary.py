@@ -305,9 +305,8 @@ def summarise(result: Result) -> Summary:
         "measures": ["label", "attention"] if result.is_measured else ["label"],
         "tiling_error": None if result.checked is None else result.checked.tiling_error,
     }
-    notes = list(facts.notes)
-    relative = question.attention.measure.relative_note(result.stated) if question.property.asks_attention else None
-    notes += [] if relative is None else [relative]
+    told = question.attention.measure.relative_notes(result.stated) if question.property.asks_attention else ()
+    notes = [*facts.notes, *told]
     if tiling.answers_any_delta:
         if result.skips_other_deltas:
             others = f"at other {question.attention.measure.thresholds_word}"

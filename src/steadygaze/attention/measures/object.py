@@ -85,13 +85,13 @@ class OnObject(Measure):
         share, before = self.number(1.0 - stated.limit), self.number(stated.base)
         return f"{share} of the mass ({stated.percent} of the unperturbed image's {before})"
 
-    def relative_note(self, stated: Stated) -> str | None:
+    def relative_notes(self, stated: Stated) -> tuple[str, ...]:
         if not stated.is_relative:
-            return None
+            return ()
         before, asked = self.number(stated.base, 3), self.number(1.0 - stated.limit, 3)
         return (
             f"{before} of {stated.of_maps('mass')} is on the object at the unperturbed image, so {self.symbol} = "
-            f"{stated.percent} asks for at least {asked}; an absolute {self.symbol} asks the same of every network"
+            f"{stated.percent} asks for at least {asked}; an absolute {self.symbol} asks the same of every network",
         )
 
     def parse_threshold(self, text: str | float) -> Threshold:

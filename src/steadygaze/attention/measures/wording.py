@@ -108,9 +108,9 @@ class Wording(ABC):
         """The threshold as a number, with its base if it is relative."""
         return self.number(1.0 - stated.limit, digits)
 
-    def relative_note(self, stated: Stated) -> str | None:
-        """What a relative threshold asks for as an absolute number; None if its base tells nothing of the network."""
-        return None
+    def relative_notes(self, stated: Stated) -> tuple[str, ...]:
+        """What a relative threshold asks for as an absolute number; empty if its base tells nothing of the network."""
+        return ()
 
     def reached_text(self, value: float) -> str:
         """The strictest threshold that is proved to be kept, rounded down."""
