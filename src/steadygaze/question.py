@@ -197,6 +197,11 @@ class Question:
         return attended(self.attention.method, self.model.graph)
 
     @cached_property
+    def maps_change_in_regions(self) -> bool:
+        """Whether maps change within regions, or expected maps with more than one parameter."""
+        return self.attention.method.changes_in_regions or self.perturbed.has_enclosed_maps
+
+    @cached_property
     def measures_regions(self) -> bool:
         """Whether maps measure the attention of regions, by a few numbers; if not, they answer `--property cr`."""
         moves = self.perturbed.moving_axis is not None
