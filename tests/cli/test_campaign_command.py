@@ -103,17 +103,17 @@ def test_requirements_are_judged_without_solving_again(
     missed = gate("median CR <= 0.5")
     assert missed.code == 10 and "Required median CR <= 0.5: not met (median CR 100 %)" in missed.out
     blamed = [line.strip() for line in missed.out.splitlines() if line.startswith("  ")]
-    assert [line.split(": ")[0] for line in blamed] == [f"M-FNN-100_mnist-6999{n}_B_map_both_3" for n in (0, 1)]
+    assert blamed == [f"mnist:6999{n} · B · map: CR 100 % (at most 0.5 required)" for n in (0, 1)]
     assert run("campaign", "status", out).code == 0 and run("campaign", "status", out, "--exit-code").code == 10
     data = run("campaign", "status", out, "--json").json["require"]
     assert data["outcome"] == "not met" and len(data["requirements"][0]["to_blame"]) == 2 and data["unanswered"] == []
     path = out / "rows" / "M-FNN-100_mnist-69990_B_map_both_3.json"
     row = json.loads(path.read_text(encoding="ascii"))
-    row["answer"] |= {"status": "Timeout", "reason": "timeout of 1 s"}
+    row["answer"] |= {"status": "Timeout", "reason": "timeout of 1 s", "cr_low": None, "cr_high": None}
     path.write_text(json.dumps(row), encoding="ascii")
     late = gate("50% of images meet CR >= 0.5")
     assert late.code == 3 and "1 problems failed, timed out or have not ended" in late.out
-    assert "_map_both_3: Timeout: timeout of 1 s" in late.out and "All requirements: undecided" in late.out
+    assert "mnist:69990 · B · map: Timeout: timeout of 1 s" in late.out and "All requirements: undecided" in late.out
     assert gate("CX >= 1").code == 2
     assert run("campaign", "run", "tiny.toml", "--out", out).err.count("\n") == 1
 

@@ -23,8 +23,8 @@ def problem_names(plan: Plan) -> dict[str, str]:
     """A name for each problem of a plan, by its key: unique, and as short as the plan allows.
 
     >>> from steadygaze.campaign.plan_file import read_plan
-    >>> problem_names(read_plan("smoke"))["M-FNN-100_mnist-69990_BP_map_both_3"]
-    'mnist:69990 · BP · M-FNN-100 · map'
+    >>> problem_names(read_plan("smoke"))["M-FNN-100_mnist-69991_BP_map_both_3"]
+    'mnist:69991 · BP · M-FNN-100 · map'
     """
     extra = settings_of(plan)
     shown = [name for name in ("model", "algorithm") if len({getattr(task, name) for task in plan.tasks}) > 1]
