@@ -17,7 +17,7 @@ from steadygaze.labels import Kept, Label
 from support.networks.chunked_maps import small_chunks
 from support.networks.layered_models import ask
 from support.oracles.exact_factored import ExactFactored
-from support.oracles.piece_labels import attention_at, disagreements
+from support.readers.piece_labels import attention_at, disagreements
 
 PLANE = ("brightness:-0.25..0.5", "patch:x=1,y=0,w=2,h=3")
 LINE = ("darkness",)

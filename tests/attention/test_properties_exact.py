@@ -13,7 +13,7 @@ from steadygaze.attention.measures.object import OnObject
 from steadygaze.errors import InternalError
 from support.networks.layered_models import ask
 from support.oracles.exact_losses import ExactLosses
-from support.oracles.piece_labels import disagreements
+from support.readers.piece_labels import disagreements
 
 KEPT = (("brightness:-0.25..0.5", "patch:x=1,y=0,w=2,h=3"), ("darkness",))
 MOVED = (

@@ -13,7 +13,6 @@ import numpy as np
 
 from steadygaze.attention.inconsistency import Inconsistency
 from steadygaze.attention.map_errors import Settled
-from steadygaze.attention.spans import Spans
 from support.oracles.exact_numbers import to_decimal
 
 Vector = tuple[Fraction, ...]
@@ -26,7 +25,7 @@ class GivenErrors:
         self.curves, self.coarse, self.own = curves, coarse, coarse if own is None else own
         self.finest = 1e-9
 
-    def settle(self, chosen: np.ndarray, spans: Spans) -> Settled:
+    def settle(self, chosen: np.ndarray, spans: object) -> Settled:
         regions = np.flatnonzero(np.isin(self.curves.curve, chosen))
         slack = np.full(len(self.curves.curve_cell), self.own)
         return Settled(regions, replace(self.curves, curve=self.curves.curve[regions]), slack)
