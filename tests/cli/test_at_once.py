@@ -114,7 +114,10 @@ from steadygaze.report.drawing.sheet import Sheet, figure_bytes
 def make():
     sheet = Sheet(2, 2)
     sheet.write(0.2, 0.2, "theta")
-    sheet.axes(0.5, 0.5, 1, 1).plot([0, 1], [1, 0])
+    axes = sheet.axes(0.5, 0.5, 1, 1)
+    axes.plot([0, 1], [1, 0])
+    axes.tick_params(grid_color="red", grid_linewidth=2.0)
+    axes.grid(True)
     return sheet.figure
 
 class Later(artist.Artist):
