@@ -9,7 +9,7 @@ demo: .venv/installed
 
 # One thread of BLAS: the many small products of the tests are slower with several that wait for each other.
 # Files of tests are shared among two processes: each file as a whole, since its tests share what they compute. They run
-# in the order of their names (xdist would begin with those of many tests, and end with few slow ones): the last are the
+# in the order of their names, but for the first (tests/conftest.py; xdist would begin with those of many tests, and end with few slow ones): the last are the
 # quick examples of docstrings, which both processes finish together.
 test: .venv/installed-for-tests lint
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
