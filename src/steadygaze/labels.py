@@ -187,7 +187,7 @@ class Status(StrEnum):
         return {
             Status.ROBUST: "Every visited region satisfies the property.",
             Status.NOT_ROBUST: "A visited region violates the property, or contains part of its boundary.",
-            Status.UNDECIDED: "The run completed, and a part of the domain is too close to a threshold to decide.",
+            Status.UNDECIDED: "The run completed, and the proved bounds leave the verdict open.",
             Status.TIMEOUT: "A limit ended the run early.",
             Status.FAILED: "A search lost regions or left them undecided for numerical reasons, or memory ran out.",
             Status.MISCLASSIFIED: "The unperturbed image has another label than the expected one.",

@@ -7,12 +7,16 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from steadygaze import zoo
 from steadygaze.api import load, verify
 from steadygaze.attention.factored import FactoredSums
+from steadygaze.attention.gradients import allowed_flips, coarse_error
+from steadygaze.attention.inconsistency import original_gradients
 from steadygaze.attention.measures.object import OnObject
 from steadygaze.attention.methods.integrated import Integrated
 from steadygaze.attention.options import AttentionOptions
 from steadygaze.errors import InternalError, OptionError
+from steadygaze.images import read_image
 from steadygaze.labels import Kept, Label
 from support.networks.chunked_maps import small_chunks
 from support.networks.layered_models import ask
@@ -244,3 +248,32 @@ def test_curved_borders_are_refused_with_the_method_that_works():
     ):
         with pytest.raises(OptionError, match="use --method refine"):
             verify("M-FNN-100", "mnist:69990", specs, explain="input-x-gradient", method="map", **more)
+
+
+@pytest.mark.parametrize("size", [1e-30, 1e-17, 1e-15])
+def test_tiny_pixels_are_not_taken_for_black_ones(tmp_path, size):
+    """Their sizes lie within the errors of the walk: nothing may be claimed that does not hold."""
+    rng = np.random.default_rng(3)
+    layers = [(rng.normal(size=(b, a)), rng.normal(size=b)) for a, b in pairwise([20, 6, 3])]
+    np.save(tmp_path / "direction.npy", np.full(GREY[1:], size))
+    specs = [f'direction:file="{tmp_path / "direction.npy"}":0..1']
+    mask = np.zeros(GREY[1:])
+    mask[1:3] = 1.0
+    asked = {"attention": "object", "tau": 0.375, "mask": mask, "explain": "input-x-gradient", "property": "ar"}
+    result = ask(layers, np.full(GREY, size), specs, method="map", **asked)
+    is_kept = [bool(result.at([theta]).inconsistency <= result.answer.delta) for theta in (0.0, 0.5, 1.0)]
+    low, high = result.areas[Label.AR]
+    assert high > 0.0 if any(is_kept) else low < 1.0
+    assert result.answer.zero_share[0] == 0.0
+
+
+def test_errors_hold_for_as_many_flips_as_were_followed():
+    """A dark image makes the maps small, not the gradients that flips update."""
+    image = 0.003 * read_image(zoo.image_path("mnist:69990")).pixels
+    asked = {"explain": "input-x-gradient", "dist": "l1", "classes": "predicted", "delta": 1.0}
+    result = verify("M-CNN-S", image, ["brightness:0..0.01"], method="map", **asked)
+    errors, options = result.tiling.answers.errors, result.question.attention
+    gradients = options.filter(original_gradients(result.question.compound, options))
+    flips = allowed_flips(errors.chain, options, gradients)
+    assert flips > allowed_flips(errors.chain, options, result.question.original)
+    assert errors.chain_error >= coarse_error(errors.chain, options, flips)

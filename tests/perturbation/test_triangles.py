@@ -1,5 +1,7 @@
 """Shifts interpolated on triangles: the definition in plain numpy, knot cells, enclosures, refusals, planted faults."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -166,3 +168,10 @@ def test_what_does_not_fit_is_refused_in_one_line(specs: list[str], words: str) 
     with pytest.raises(PerturbationError, match=words) as refusal:
         compose(parse_specs(specs), IMAGE)
     assert "\n" not in str(refusal.value)
+
+
+def test_the_half_of_a_theta_beside_a_diagonal_is_exact():
+    perturbed = compose(parse_specs(["shift:dx=1,dy=1,interp=triangle"]), np.random.default_rng(1).random((1, 5, 4)))
+    theta = (0.13454366714800822, -0.8654563328519917)  # 2.8e-17 below the diagonal; sums in float64 say on it
+    side = perturbed.cell_of(theta).side
+    assert sum(Fraction(float(a)) * Fraction(x) for a, x in zip(side, (*theta, 1.0), strict=True)) >= 0

@@ -53,6 +53,7 @@ def test_bounds_alone_leave_tied_windows_open_and_the_note_says_so(flat, monkeyp
     monkeypatch.setattr(hull_proof.TiedPoints, "inconsistency", lambda *_: (0.0, np.inf))
     result = lost(flat)
     assert not result.witnesses and result.nearest["AR"].theta is None
+    assert result.findings.notes
     assert all("entries of a maximum tie there" in note for note in result.findings.notes)
 
 

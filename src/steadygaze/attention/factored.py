@@ -81,10 +81,11 @@ class FactoredSums:
                 heaviest = np.maximum.reduceat(own, self.first)
                 numbers[:, -1] = np.maximum(numbers[:, -1], (forms.largest * heaviest).max(axis=1))
             self.numbers[regions, number] = numbers
-        self.numbers[regions[forms.is_nothing]] = 0.0
         if len(weights) == 1:
             # Divided by one.
             self.numbers[regions, 1, -3] = 1.0
+        else:
+            self.numbers[regions[forms.is_nothing]] = 0.0
 
     def _forms(self, regions: np.ndarray, share: float) -> "PixelForms":
         """|clipped line − baseline| on regions (N,): affine functions, with bounds of their errors.
@@ -98,7 +99,9 @@ class FactoredSums:
             for end in (np.minimum, np.maximum)
         )
         may_vanish = self.baseline == 0.0 and not self.factor.any()
-        is_nothing = np.all(high <= self.off, axis=1) if may_vanish else np.zeros(len(high), dtype=bool)
+        is_nothing = (
+            np.all((high <= self.off) & (low < -self.off), axis=1) if may_vanish else np.zeros(len(high), dtype=bool)
+        )
         low, high = low - self.off, high + self.off
         middle = 0.5 * (low + high)
         least, most = np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)

@@ -16,7 +16,6 @@ from ..tolerances import LEAST_ROOT, UNIT
 from .gradients import (
     AimedChain,
     Bits,
-    allowed_flips,
     coarse_error,
     pattern_error,
     underflow_error,
@@ -31,7 +30,7 @@ from .inconsistency import (
     original_maps,
 )
 from .measures.distance import DISTANCE
-from .measuring import measure_again, measure_factored
+from .measuring import measure_again, measure_factored, most_flips
 from .options import AttentionOptions
 from .spans import Spans
 
@@ -81,7 +80,7 @@ class MapErrors:
     @cached_property
     def chain_error(self) -> float:
         """A bound for every map, without the sums in its distance from the expected map."""
-        return coarse_error(self.chain, self.options, allowed_flips(self.chain, self.options, self.original))
+        return coarse_error(self.chain, self.options, most_flips(self.compound, self.options, self.original))
 
     @cached_property
     def chain(self) -> AimedChain:

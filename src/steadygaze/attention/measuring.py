@@ -35,10 +35,17 @@ def measure(
     curve, distinct = distinct_rows([np.ascontiguousarray(keys).view(np.uint8).reshape(len(keys), 16)])
     cells, patterns = np.ascontiguousarray(distinct.view(np.int64).T)
     ranges = curve_ranges(curve, Spans.of_regions(compound, regions).taus, len(cells))
-    flips = _flips(compound, options, SharedArray(original))
+    flips = most_flips(compound, options, original)
     table = CurveTable(compound, options, original, cells, patterns)
     table.fill(regions.patterns, ranges, max_flips=flips, threads=threads)
     return table.finish(curve)
+
+
+def most_flips(compound: Compound, options: AttentionOptions, original: np.ndarray) -> int:
+    """The most flips with which curves are measured; bounds of their errors hold for as many."""
+    if options.method.factor_baseline is not None:
+        original = _filtered_gradients(compound, options)
+    return _flips(compound, options, SharedArray(original))
 
 
 @lru_cache(maxsize=4)
@@ -84,7 +91,7 @@ def measure_factored(
     original = _filtered_gradients(compound, options)
     distinct, place = np.unique(pattern, return_inverse=True)
     nothing = np.zeros(len(distinct), dtype=np.int64)
-    flips = _flips(compound, options, SharedArray(original)) if max_flips is None else max_flips
+    flips = most_flips(compound, options, original) if max_flips is None else max_flips
     sums = FactoredSums(compound, options, spans, place)
     table = CurveTable(compound, options, original, nothing, distinct)
     table.take = sums.add
@@ -95,6 +102,7 @@ def measure_factored(
     return replace(found, sums=numbers, measure=options.measure, is_factored=True)
 
 
+@lru_cache(maxsize=4)
 @lru_cache(maxsize=4)
 def _filtered_gradients(compound: Compound, options: AttentionOptions) -> np.ndarray:
     """The filtered gradients of the unperturbed image, which expected maps multiply by the image."""

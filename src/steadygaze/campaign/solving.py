@@ -151,7 +151,7 @@ def _status(result: Result, until: Until | None) -> tuple[Status, str | None]:
     share = result.areas["undecided"][0]
     if isinstance(until, float) and share <= until:
         return Status.ROBUST, None
-    return Status.UNDECIDED, f"undecided on a share of {share:.2g}, too close to a threshold for float64"
+    return Status.UNDECIDED, f"undecided on a share of {share:.2g}: the proved bounds leave it open"
 
 
 def _check_unchanged(entry: Mapping[str, Any], path: Path) -> None:

@@ -34,7 +34,7 @@ except ImportError:  # without such locks, two runs at once go unnoticed
     fcntl = None  # type: ignore[assignment]
 
 METHODS = tuple(ENGINES)
-LIMITED = (Status.TIMEOUT.value, Status.FAILED.value)
+LIMITED = (Status.TIMEOUT.value, Status.FAILED.value, Status.UNDECIDED.value)
 LETTERS = {"cr": Label.CR, "ar": Label.AR, "both": "CRAR"}
 LONGEST_KEY = 150  # names of files may have 255 bytes; the rest is for endings and temporary names
 SCHEMA_VERSION = 1

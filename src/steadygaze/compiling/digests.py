@@ -18,6 +18,8 @@ _PLAIN = (bool, int, float, str, bytes, type(None), np.number, np.bool_)
 
 def function_digest(function: FunctionType, options: dict[str, Any]) -> str:
     """The digest of a function that numba compiles with given options."""
+    if function.__closure__ or function.__kwdefaults__:
+        raise InternalError(f"{function.__qualname__}: compiled code takes no closures and no keyword defaults")
     content = hashlib.sha256()
     settings = {name: sorted(value) if isinstance(value, set) else value for name, value in options.items()}
     content.update(f"{sorted(settings.items())} {function.__defaults__}".encode())

@@ -8,6 +8,7 @@ knots, `curved` encloses it on boxes instead.
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise, product
 
@@ -183,7 +184,11 @@ class Perturbed:
             knots = perturbation.knots()
             index = index * (len(knots) + 1) + bisect_right(knots, value)
         *below, cell = self.boxes[index]
-        return below[0] if below and cell.side is not None and cell.side[:-1] @ point + cell.side[-1] < 0.0 else cell
+        if not below or cell.side is None:
+            return cell
+        # Exact: rounded sums choose the wrong half within an ulp of a diagonal.
+        value = sum(Fraction(float(a)) * Fraction(float(x)) for a, x in zip(cell.side, (*point, 1.0), strict=True))
+        return below[0] if value < 0 else cell
 
     def image(self, theta: ArrayLike) -> FloatArray:
         """Return the image (C, H, W) at theta (d,), clipped to [0, 1]."""

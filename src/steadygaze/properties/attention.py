@@ -95,7 +95,13 @@ def _replaced(labels: AttentionLabels, chosen: np.ndarray, other: AttentionLabel
     """The labels with those of the chosen regions (S,) replaced."""
     inner, outer, reach = labels.inner.copy(), labels.outer.copy(), labels.reach.copy()
     inner[chosen], outer[chosen], reach[chosen] = other.inner, other.outer, other.reach
-    return replace(labels, inner=inner, outer=outer, reach=reach)
+    ends, along = labels.ends.copy(), labels.along
+    ends[chosen] = other.ends
+    if along is not None and other.along is not None:
+        # Curves from scratch have slightly other directions.
+        along = along.copy()
+        along[chosen] = other.along
+    return replace(labels, inner=inner, outer=outer, reach=reach, ends=ends, along=along)
 
 
 def label_coarsely(

@@ -135,7 +135,8 @@ class PatternPoints:
         listed = [min(max(int(number), 0), whole) for number in forms.rows[:, -1]]
         # Each quotient is rounded once; 0 and 1 are exact.
         values = np.array([[number / whole for number in listed]])
-        error = np.where(values < 1.0, 1.01 * UNIT * values + LEAST * (values > 0.0), 0.0)
+        is_exact = np.array([[number in (0, whole) for number in listed]])
+        error = np.where(is_exact, 0.0, 1.01 * UNIT * values + LEAST)
         pixels = np.array([numbers.of(number) if number else ZERO for number in listed], dtype=np.int64)
         computed = patterns(self.graph, preactivations(self.graph, values)[:-1])
         given = self._numbers(numbers, pixels, [layer[0] for layer in computed])

@@ -21,6 +21,7 @@ from ..budget import OPTIONAL, Budget, is_over
 from ..compound import Compound
 from ..errors import ModelError
 from ..network.layers import ENTRY, RELU
+from ..regions.forward_error import pixel_kinks
 from ..regions.patterns import bit_places
 from ..regions.region import RegionSet
 from ..tolerances import UNIT
@@ -85,6 +86,9 @@ def settle_patterns(
     if is_wide:
         # Gaps between polytopes are as deep as the coverage and as long as the polytopes' sides.
         kinks = 2.0 * compound.coordinates * len(regions) * proof.around
+    if curves.options.method.factor_baseline is not None:
+        # Patterns do not tell where pixels are black.
+        kinks = min(1.0, kinks + pixel_kinks(compound, regions.accuracy))
     if not len(chosen):
         return Settled(Doubtful(chosen, np.zeros((0, 2))), kinks)
     bounds, is_open, slivers = np.tile([0.0, np.inf], (len(chosen), 1)), np.ones(len(chosen), dtype=bool), 0.0

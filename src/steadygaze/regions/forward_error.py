@@ -97,12 +97,24 @@ def _kink_share(compound: Compound, accuracy: Accuracy, errors: list[np.ndarray]
         return 1.0
     edges, corners = accuracy.beside
     share = compound.coordinates * float(error @ edges) + float(error @ (error * corners))
-    share += (
-        accuracy.slivers
-        + compound.coordinates * pixel * accuracy.pixels_beside[0]
-        + pixel * pixel * accuracy.pixels_beside[1]
-    )
+    share += accuracy.slivers + _beside_pixels(compound, accuracy, pixel)
     return min(1.0, float(share) * OWN) if np.isfinite(share) else 1.0
+
+
+def pixel_kinks(compound: Compound, accuracy: Accuracy) -> float:
+    """A bound on the share of the domain where a pixel is as close to an end of its clip as its error."""
+    pixel = float(pixel_errors(compound, accuracy).max())
+    near = min(
+        float(program.near[: program.offsets[1]].min(initial=NEAR))
+        for program in (cell.program for cell in compound.programs)
+    )
+    share = _beside_pixels(compound, accuracy, pixel) * OWN
+    return min(1.0, share) if pixel < near and np.isfinite(share) else 1.0
+
+
+def _beside_pixels(compound: Compound, accuracy: Accuracy, error: float) -> float:
+    edges, corners = accuracy.pixels_beside
+    return float(compound.coordinates * error * edges + error * error * corners)
 
 
 def kink_errors(layer: Layer, error: np.ndarray, missed: np.ndarray) -> np.ndarray:

@@ -292,7 +292,7 @@ class Answer(CountedAnswer):
         if curves is None or curves.measure == DISTANCE:
             return None
         rest = sum(sum(row) for row in self.shares.cells) - float(self.joint.polytopes.volumes.sum())
-        return zero_bounds(self.zero_volumes, self.shares.slivers + rest)
+        return zero_bounds(self.zero_volumes, self.shares.slivers, rest)
 
     @property
     def zero_volumes(self) -> np.ndarray:

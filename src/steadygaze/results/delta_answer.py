@@ -137,10 +137,13 @@ def zero_volumes(reach: np.ndarray, volumes: np.ndarray) -> np.ndarray:
     return np.array([volumes[reach[:, end] >= NO_ATTENTION].sum() for end in (0, 1)])
 
 
-def zero_bounds(volumes: np.ndarray, unknown: float) -> tuple[float, float]:
-    """Bounds of a share, from the volumes (2,) of `zero_volumes` and the share of the domain that nobody examined."""
+def zero_bounds(volumes: np.ndarray, kinks: float, unknown: float) -> tuple[float, float]:
+    """Bounds of a share, from the volumes (2,) of `zero_volumes`.
+
+    kinks: the share of the domain where maps may be others; unknown: the share that nobody examined.
+    """
     low, high = (float(volume) for volume in volumes)
-    return max(0.0, min(low, 1.0)), min(1.0, high + max(0.0, unknown))
+    return max(0.0, min(low - kinks, 1.0)), min(1.0, high + kinks + max(0.0, unknown))
 
 
 def verdict_from(shares: Shares, wanted: Property) -> Verdict:

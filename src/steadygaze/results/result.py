@@ -184,7 +184,8 @@ class Result:
         if found is None:
             return dict.fromkeys(marks, (0.0, 1.0))
         own_limit = self.question.limit(self.threshold)
-        return sharpened(found, marks, own_limit, self.areas["AR"]) if self.is_measured else found
+        is_certain = self.is_measured and self.question.original_doubt == 0.0
+        return sharpened(found, marks, own_limit, self.areas["AR"]) if is_certain else found
 
     @property
     def enough_delta(self) -> float | None:

@@ -166,7 +166,7 @@ class StreamedAnswer(CountedAnswer):
         found = [facts.zero for facts in self.facts if facts.zero is not None]
         if len(found) < len(self.facts) or not found:
             return None
-        return zero_bounds(np.sum(found, axis=0), self.slivers + float(self.rest.sum()))
+        return zero_bounds(np.sum(found, axis=0), self.slivers, float(self.rest.sum()))
 
     @cached_property
     def nearest(self) -> dict[str, Nearest]:

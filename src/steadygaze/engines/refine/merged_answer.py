@@ -243,11 +243,11 @@ class MergedAnswer(DeltaAnswer):
             return None
         boxes = self.bounded
         volumes = zero_volumes(self.boxes.inconsistency[boxes], self.boxes.volumes[boxes])
-        unknown = float(self.missing.sum()) + self.slivers
+        unknown = float(self.missing.sum())
         if self.exact is not None:
             volumes = volumes + self.exact.zero_volumes
             unknown += self.exact.answers.regions.accuracy.holes
-        return zero_bounds(volumes, unknown)
+        return zero_bounds(volumes, self.slivers, unknown)
 
     @cached_property
     def inconsistencies(self) -> np.ndarray:

@@ -21,8 +21,8 @@ def cell_beyond(cells: Sequence[CellProgram], dimension: int, point: np.ndarray,
     low, high = (np.array([getattr(cell, end)[:dimension] for cell in cells]) for end in ("low", "high"))
     outside = np.maximum(low - moved, moved - high).max(axis=1)
     nearest = int(np.argmin(outside))
-    # Both halves of a box are equally near.
-    halves = np.flatnonzero(outside == outside[nearest]).tolist()
+    is_same_box = (low == low[nearest]).all(axis=1) & (high == high[nearest]).all(axis=1)
+    halves = np.flatnonzero(is_same_box).tolist()
     for row in cells[nearest].sides[:, [*range(dimension), -1]]:
         value = float(row[:-1] @ point + row[-1])
         if abs(value) <= DISTANCE * float(np.abs(row[:-1]).sum()):
