@@ -4,12 +4,11 @@ import pytest
 
 from support.skipped_tests import skipped_line
 
-COMPILING, NOT_COMPILING = "tests/attacks/test_deceiving.py", ("tests/test_api_signatures.py", "tests/network/")
-
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """One process compiles the loops of maps while the other runs tests that need none: they compile nothing twice."""
-    items.sort(key=lambda item: (not item.nodeid.startswith(COMPILING), not item.nodeid.startswith(NOT_COMPILING)))
+    first, then = "tests/attacks/test_deceiving.py", ("tests/test_api_signatures.py", "tests/network/")
+    items.sort(key=lambda item: (not item.nodeid.startswith(first), not item.nodeid.startswith(then)))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -153,8 +153,8 @@ QUESTION = (
 )  # fmt: skip
 ANSWER = (
     C("status", "text",
-      "`Robust` (no visited or decided part violates the property), `NotRobust`, `Undecided` (completed, and a part is "
-      "too close to a threshold to decide), `Timeout`, `Failed`, or "
+      "`Robust` (of a map or refinement: proved on the whole domain; of a search: nothing that it visited violates the "
+      "property), `NotRobust`, `Undecided` (completed, and the proved bounds leave it open), `Timeout`, `Failed`, or "
       "`Misclassified`: the image has another label than the expected one, and was not verified"),
     C("verdict", "text", "the verdict on the whole domain: `robust`, `not robust` or `undecided`; or `misclassified`",
       answer=lambda result: result.verdict.value),

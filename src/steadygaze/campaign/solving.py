@@ -15,7 +15,7 @@ from .. import zoo
 from ..budget import Budget, Limits
 from ..class_names import bundled_names, find_label
 from ..engines import ENGINES, RunPlan
-from ..engines.contract import RunOptions, Until
+from ..engines.contract import RunOptions
 from ..errors import InternalError, OptionError, SteadygazeError, StoreError
 from ..labels import Status
 from ..question import Question, make_question
@@ -55,7 +55,7 @@ def prepare(told: Sequence[str]) -> None:
             for method in (need for need in wanted if need in METHODS):
                 budget = Budget()
                 result = run_task(problem, {"method": method, "until": 0.001, "w_delta": 0.2}, budget)
-                describe(result, 0.001, budget)
+                describe(result, budget)
 
 
 def solve(question: Mapping[str, Any]) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def solve(question: Mapping[str, Any]) -> dict[str, Any]:
         if wanted is not None and wanted != problem.label:
             return _misclassified(problem, wanted)
         result = run_task(problem, task, budget)
-        found = describe(result, task["until"], budget) | {"expected": wanted}
+        found = describe(result, budget) | {"expected": wanted}
         return found | _keep(result, found, question.get("keep"))
     except SteadygazeError as error:
         reason = f"self-check: {error}" if isinstance(error, InternalError) else plan_words(str(error))
@@ -110,10 +110,10 @@ def run_task(problem: Question, task: Mapping[str, Any], budget: Budget) -> Resu
         return RunPlan.check(task["method"], options).run(problem, budget)
 
 
-def describe(result: Result, until: Until | None, budget: Budget) -> dict[str, Any]:
+def describe(result: Result, budget: Budget) -> dict[str, Any]:
     """The columns `ANSWER` of a result, and its small map."""
     with budget.running():
-        status, reason = _status(result, until)
+        status, reason = _status(result)
         values = {column.name: column.answer(result) for column in ANSWER if column.answer is not None}
         return EMPTY_ANSWER | values | {"status": status.value, "reason": reason, "map": small_map(result)}
 
@@ -137,11 +137,8 @@ def is_fine(found: Mapping[str, Any], require: Sequence[str]) -> bool:
     return all(problem.judge(one) is Outcome.MET for one in own)
 
 
-def _status(result: Result, until: Until | None) -> tuple[Status, str | None]:
-    """The status, and the reason of a failure or of an open verdict.
-
-    A refinement that decided as much as asked and found no violation is Robust, as a search is, on the part it saw.
-    """
+def _status(result: Result) -> tuple[Status, str | None]:
+    """The status, and the reason of a failure or of an open verdict."""
     if result.stopped is not None:
         return result.status, result.stopped
     if result.status is Status.FAILED:
@@ -149,8 +146,6 @@ def _status(result: Result, until: Until | None) -> tuple[Status, str | None]:
     if result.status is not Status.UNDECIDED:
         return result.status, None
     share = result.areas["undecided"][0]
-    if isinstance(until, float) and share <= until:
-        return Status.ROBUST, None
     return Status.UNDECIDED, f"undecided on a share of {share:.2g}: the proved bounds leave it open"
 
 
