@@ -112,7 +112,7 @@ def run_cell(cell: Cell, folder: Path) -> dict[str, Any]:
         process = subprocess.Popen(command, cwd=folder, stdout=out, stderr=err)
         if cell.interrupted is not None:
             time.sleep(cell.interrupted)
-            process.send_signal(signal.SIGINT)
+            os.kill(process.pid, signal.SIGINT)  # `send_signal` would wait for a process that has ended
         signalled = time.monotonic()
         _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
@@ -243,8 +243,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for name in dict.fromkeys(cell.question for cell in chosen):
             # Proves whatever it says; longer than any cell. It also compiles what the cells need.
             full[name] = run_cell(Cell("command", "refine", name, timeout=LONG), _folder(place, f"full {name}"))
-        for method in dict.fromkeys(cell.method for cell in chosen):
-            run_cell(Cell("command", method, "small"), _folder(place, f"compile {method}"))
+        for method, name in dict.fromkeys(
+            (cell.method, "solid" if cell.question == "solid" else "small") for cell in chosen
+        ):
+            run_cell(Cell("command", method, name, timeout=LONG), _folder(place, f"compile {method} {name}"))
         for cell in chosen:
             row = run_cell(cell, _folder(place, cell.name))
             wrong = faults(cell, row, full[cell.question])
