@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 from steadygaze.attention.spans import Spans
-from steadygaze.properties.attention import AttentionLabels, label_attention, reaches
+from steadygaze.properties.attention import AttentionLabels, _replaced, label_attention, reaches
 from support.oracles.exact_curves import Curve, GivenErrors, stored
 
 SLACK = Decimal("1e-6")
@@ -217,3 +217,13 @@ def test_the_finer_error_is_asked_for_where_the_coarse_one_leaves_doubt() -> Non
     assert labels.inner[0, 1] == pytest.approx(0.375, abs=1e-9)
     assert labels.is_lost.tolist() == [False, True]
     assert labels.reach[1] == pytest.approx([6, 9]), "the second was decided by the coarse error"
+
+
+def test_labels_from_scratch_bring_the_directions_that_their_places_lie_along():
+    every, first = np.tile([0.0, 1.0], (2, 1)), np.tile([1.0, 0.0], (2, 1))
+    before = AttentionLabels(0.5, every, every, every, every, first)
+    again = AttentionLabels(0.5, *[np.array([[-1.0, 0.25]])] * 2, np.array([[-1.0, 0.5]]), every[:1], -first[:1])
+    found = _replaced(before, np.array([1]), again)
+    assert found.along.tolist() == [[1.0, 0.0], [-1.0, 0.0]]
+    assert found.ends.tolist() == [[0.0, 1.0], [-1.0, 0.5]] and found.inner.tolist() == [[0.0, 1.0], [-1.0, 0.25]]
+    assert _replaced(before, np.array([0]), AttentionLabels(0.5, *[every[:1]] * 4)).along is before.along
