@@ -8,9 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from steadygaze.campaign import overview
-from steadygaze.campaign.gate import judge_each, judge_plan
 from steadygaze.campaign.junit import make_junit
 from steadygaze.campaign.overview import write_overview
+from steadygaze.campaign.set_requirement import judge_each, judge_plan
 from steadygaze.campaign.stored_campaign import PlannedRequirement, Store, Task
 from steadygaze.campaign.tables import make_records
 from steadygaze.errors import OptionError

@@ -9,7 +9,7 @@ import pytest
 import steadygaze
 from steadygaze import Budget, Limits, StoreError, load
 from steadygaze.engines import run
-from steadygaze.engines.search.stored_search import read_search_arrays
+from steadygaze.engines.search.search_engines import read_search_arrays
 from steadygaze.labels import Verdict
 from steadygaze.question import make_question
 from support.networks.search_problems import random_problem, search_alone

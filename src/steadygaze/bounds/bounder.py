@@ -14,12 +14,11 @@ from ..attention.options import AttentionOptions
 from ..errors import ModelError
 from ..network.graph import Graph
 from ..perturbation import Perturbed
-from ..tolerances import MAX_MAP_PARAMETERS, SMALLEST_WEIGHT, UNIT, gamma
+from ..tolerances import LEAST, MAX_MAP_PARAMETERS, SMALLEST_WEIGHT, UNIT, gamma, up
 from .decisions import OFF, ON, OPEN, near_kinks
 from .expected import Ends, MovedAlong
 from .explained import ENCLOSURES
 from .forms import Forms, pixels
-from .intervals import difference, product
 from .norms import DEEP
 from .passes import Passed, Readout, decide_layers, forward, gradients, reaches
 
@@ -316,3 +315,25 @@ class Bounder:
 def _with_bits(passed: Passed, bits: Sequence[np.ndarray]) -> Passed:
     """A pass over one point with all bits known."""
     return replace(passed, bits=tuple(np.where(own, ON, OFF).astype(np.uint8)[None] for own in bits))
+
+
+def product(left: Intervals, right: Intervals) -> Intervals:
+    """Intervals with all products of two numbers, with broadcasting.
+
+    >>> found = product(Intervals(np.array([2.0]), np.array([1.0])), Intervals(np.array([0.0]), np.array([0.5])))
+    >>> float(found.centre[0]), float(found.radius[0]) >= 1.5
+    (0.0, True)
+    """
+    sizes = np.abs(left.centre), np.abs(right.centre)
+    radius = sizes[0] * right.radius + left.radius * (sizes[1] + right.radius)
+    is_zero = (sizes[0] + left.radius == 0.0) | (sizes[1] + right.radius == 0.0)
+    radius = (radius + gamma(2) * sizes[0] * sizes[1]) * up(6) + LEAST
+    return Intervals(left.centre * right.centre, np.where(is_zero, 0.0, radius))
+
+
+def difference(found: Intervals, ends: tuple[np.ndarray, np.ndarray]) -> Intervals:
+    """Intervals with all differences between numbers of intervals and numbers between two ends."""
+    other = Intervals.between(*ends)
+    size = np.abs(found.centre) + np.abs(other.centre) + found.radius + other.radius
+    radius = (found.radius + other.radius + gamma(2) * size) * up(4) + LEAST
+    return Intervals(found.centre - other.centre, np.where(size == 0.0, 0.0, radius))

@@ -13,8 +13,7 @@ from xml.etree import ElementTree
 
 from ..requirement import Outcome
 from ..words import share_text
-from .gate import Gate, judge_plan, problems_of
-from .set_requirement import Problem
+from .set_requirement import Gate, Problem, judge_plan, problems_of
 from .stored_campaign import Plan
 
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

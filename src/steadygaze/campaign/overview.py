@@ -24,9 +24,8 @@ from ..report.page import fill, read_asset
 from ..report.page.html import ALLOWED, check_target, write_report
 from ..requirement import Outcome
 from ..words import share_text
-from .gate import Gate, judge_each, judge_plan, problems_of
 from .problem_names import SETTING_TEXTS
-from .set_requirement import Problem
+from .set_requirement import Gate, Problem, judge_each, judge_plan, problems_of
 from .small_maps import LETTERS
 from .solving import has_files, located, solve_again
 from .stored_campaign import Plan, Store, Task, write_whole

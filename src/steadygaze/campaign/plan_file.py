@@ -27,8 +27,7 @@ from ..question import OPTIONS
 from ..question_options import THRESHOLDS, fitted_options
 from ..suggestions import did_you_mean
 from .plan_fit import PlanFits, pixels_of
-from .plan_inputs import IMAGE_ENDINGS, ExpectedLabels, find_files, find_models
-from .plan_presets import preset_combinations
+from .plan_inputs import IMAGE_ENDINGS, ExpectedLabels, find_files, find_models, preset_combinations
 from .plan_tables import COMBINATIONS, RunTable, Texts, parse_tables, plan_words
 from .set_requirement import SetRequirement
 from .stored_campaign import (

@@ -1,4 +1,7 @@
-"""The files that a plan names, by file, folder or glob, and the labels that it expects of images. Reads no pixels."""
+"""The inputs of a plan: its files by name, folder or glob, the labels expected of images, and the questions of presets.
+
+Reads no pixels.
+"""
 
 import csv
 import os
@@ -6,9 +9,11 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from glob import glob, has_magic
 from pathlib import Path
+from typing import NamedTuple
 
 from .. import zoo
 from ..errors import OptionError
+from ..presets.lists import find_preset
 
 IMAGE_ENDINGS = (".png", ".jpg", ".jpeg", ".npy")
 MODEL_ENDINGS = (".onnx",)
@@ -118,3 +123,37 @@ def _glob(folder: Path, pattern: str) -> list[str]:
 
 def _is_hidden(file: Path, folder: Path) -> bool:
     return any(part.startswith(".") for part in file.relative_to(folder).parts)
+
+
+class PresetCombinations(NamedTuple):
+    """Specs by the names of combinations, and notes on questions that cannot be asked."""
+
+    combinations: dict[str, tuple[str, ...]]
+    notes: tuple[str, ...]
+
+
+def preset_combinations(
+    presets: Sequence[str], sizes: Sequence[tuple[int, ...]], known: Sequence[str]
+) -> PresetCombinations:
+    """The questions of presets for images of these sizes (height, width), named apart from the known combinations.
+
+    >>> list(preset_combinations(["dirt"], [(28, 28)], []).combinations)[:2]
+    ['dirt-dark-spot', 'dirt-bright-spot']
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    notes: list[str] = []
+    if presets and len(set(sizes)) != 1:
+        raise OptionError(
+            f"a preset needs images of one size, these have {len(set(sizes))}; write a plan for each size"
+        )
+    for text in presets:
+        preset = find_preset(text)
+        for question in preset.questions:
+            name = f"{preset.name}-{question.name}"
+            if name in known or name in found:
+                raise OptionError(f"combination {name} occurs twice; leave one out")
+            height, width = sizes[0]
+            found[name] = question.specs(height, width)
+        for question in preset.awaited:
+            notes.append(f"{preset.name}-{question.name} is left out: no family {question.keywords[0]} yet")
+    return PresetCombinations(found, tuple(notes))

@@ -73,12 +73,11 @@ def run(
     """
     from ..budget import Budget  # noqa: PLC0415 (slow to import)
     from ..campaign import tables  # noqa: PLC0415 (slow to import)
-    from ..campaign.gate import judge_plan  # noqa: PLC0415 (slow to import)
     from ..campaign.plan_file import read_plan  # noqa: PLC0415 (slow to import)
     from ..campaign.run import run_campaign  # noqa: PLC0415 (slow to import)
+    from ..campaign.set_requirement import judge_plan  # noqa: PLC0415 (slow to import)
     from ..campaign.stored_campaign import Store  # noqa: PLC0415 (slow to import)
-    from .gate_text import describe_gate  # noqa: PLC0415 (slow to import)
-    from .printing import print_notes  # noqa: PLC0415 (slow to import)
+    from .printing import print_gate, print_notes  # noqa: PLC0415 (slow to import)
     from .run_progress import showing_campaign, stopping_on_signals  # noqa: PLC0415 (slow to import)
 
     plan = read_plan(file)
@@ -96,7 +95,7 @@ def run(
         if not quiet:
             _tell(store, records, report)
             if gate is not None:
-                describe_gate(gate)
+                print_gate(gate)
     if gate is not None:
         return gate.outcome.exit_code
     return 0 if report.missing == 0 else Verdict.UNDECIDED.exit_code
@@ -116,10 +115,9 @@ def status(
     Also whether the requirements of its plan are met, and which problems are to blame.
     """
     from ..campaign import tables  # noqa: PLC0415 (slow to import)
-    from ..campaign.gate import judge_plan  # noqa: PLC0415 (slow to import)
+    from ..campaign.set_requirement import judge_plan  # noqa: PLC0415 (slow to import)
     from ..campaign.stored_campaign import Store  # noqa: PLC0415 (slow to import)
-    from .gate_text import describe_gate  # noqa: PLC0415 (slow to import)
-    from .printing import print_json  # noqa: PLC0415 (slow to import)
+    from .printing import print_gate, print_json  # noqa: PLC0415 (slow to import)
 
     store = Store.open(directory)
     records = tables.make_records(store)
@@ -148,7 +146,7 @@ def status(
     for (name, reason), number in reasons.most_common(MAX_REASONS):
         print(f"{number:,} × {name}: {reason}")
     if gate is not None:
-        describe_gate(gate)
+        print_gate(gate)
     return code if exit_code else 0
 
 

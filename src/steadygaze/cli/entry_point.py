@@ -13,14 +13,12 @@ from typer.main import get_command
 from ..errors import InternalError, SteadygazeError
 from ..labels import Verdict
 from . import ABORTED
-from .boundary_command import boundary
 from .bundled_commands import demo, models
 from .campaign_commands import campaign
 from .compare_command import compare
 from .completion_command import completion
-from .plain_values import read_plainly
-from .readable_help import with_readable_help
-from .stored_commands import export, figure, report, show
+from .stored_commands import boundary, export, figure, report, show
+from .typer_changes import read_plainly, with_readable_help
 from .verify_command import verify
 
 BAD_INPUT = SteadygazeError.exit_code

@@ -4,7 +4,7 @@ import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from rich import box
 from rich.cells import cell_len
@@ -23,7 +23,10 @@ from ..results.summary import Summary
 from ..tolerances import MAX_MAP_PARAMETERS
 from ..words import percent_up, share_text
 from .answer_text import domain_facts, question_text, search_facts, verdict_text
-from .readable_help import NARROW
+from .typer_changes import NARROW
+
+if TYPE_CHECKING:
+    from ..campaign.set_requirement import Gate
 
 LONG_WORD = 9
 """Letters that a column of a table has room for in a narrow terminal."""
@@ -183,3 +186,29 @@ def load_at(directory: Path, thresholds: Mapping[str, str | None]) -> Result:
         return result.with_options(thresholds)
     except OptionError as error:
         raise OptionError(f"{directory}: {error}") from None
+
+
+MOST_BLAMED = 20
+"""Problems listed for one requirement; --json of `campaign status` has all."""
+
+
+def print_gate(gate: "Gate") -> None:
+    """Print every requirement with its outcome, the problems to blame, and the outcome of all."""
+    console = Console(highlight=False)
+    for one in gate.judgements:
+        print_outcome(console, f"Required {one.text}: ", one.outcome, f" ({one.found})")
+        _print_some(console, [f"{blamed.problem.name}: {blamed.state}" for blamed in one.to_blame])
+    if gate.unanswered:
+        listed = {blamed.problem.key for one in gate.judgements for blamed in one.to_blame}
+        others = [f"{one.name}: {one.status}: {one.reason}" for one in gate.unanswered if one.key not in listed]
+        console.print(Text(f"{len(gate.unanswered):,} problems failed, timed out or have not ended"))
+        _print_some(console, others)
+    if len(gate.judgements) > 1 or gate.unanswered:
+        print_outcome(console, "All requirements: ", gate.outcome)
+
+
+def _print_some(console: Console, lines: list[str]) -> None:
+    for line in lines[:MOST_BLAMED]:
+        console.print(Text(f"  {line}"), soft_wrap=True)
+    if len(lines) > MOST_BLAMED:
+        console.print(Text(f"  and {len(lines) - MOST_BLAMED:,} more; campaign status DIR --json lists all"))

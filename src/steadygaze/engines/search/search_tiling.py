@@ -1,6 +1,6 @@
 """The tiling of a search: the visited regions with their labels, as arrays and rows of an export.
 
-Loaded searches (`stored_search`) can be shown, drawn and exported, but not continued: their regions lack the neuron
+Loaded searches (`restore_tiling`) can be shown, drawn and exported, but not continued: their regions lack the neuron
 behind each facet.
 """
 

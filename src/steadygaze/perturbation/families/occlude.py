@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..base import FloatArray, Mix
+from ..base import FloatArray, Mix, Rectangle
 from ..fields import Colour
-from ..rectangle import Rectangle
 
 GREY = Colour((0.5,))
 

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..base import FloatArray
-from ..rectangle import Rectangle
+from ..base import FloatArray, Rectangle
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from ...attention.measures import NO_ATTENTION
+from ...attention.measures.distance import DISTANCE
 from ...attention.methods import GradientMethod
 from ...labels import Label
 from ...question import Question
@@ -22,11 +24,10 @@ from ...tolerances import MAX_MAP_PARAMETERS
 from ...words import counted, shown_at_zero, shown_value
 from ..drawing.exhibits import NEARER
 from ..thresholds import Thresholds
-from ..wording import share_not_reached
+from ..wording import border_text, share_not_reached
 from . import fill, read_asset, visible
 from .bokeh_figures import figure_item, library_script
 from .curve_data import Arrays, curve_script
-from .measure_data import describe_measure
 from .merged_areas import GRID, MOST_LINES, NO_AREA, Merged, merge_grid, merge_tiles
 from .network_data import ThetaData, describe_network, fits_page, outward, pack, store_points
 from .tiles import (
@@ -313,3 +314,27 @@ def marks_of(result: Result) -> list[dict[str, object]]:
             word = "nearest point" if found.high - found.low < NEARER else "nearest point found"
             marks.append({"theta": found.theta.tolist(), "text": f"{word} where {what}", "marker": marker})
     return marks
+
+
+def describe_measure(result: Result, steps: Thresholds) -> dict[str, Any]:
+    """The property of attention in words; for each step of the slider those that name its threshold."""
+    question = result.question
+    measure, before = question.attention.measure, result.stated
+    is_curve = question.perturbed.domain.dimension == 1  # the line lies across a curve of the loss
+    stated = [
+        before._replace(text=text, limit=float(limit)) for text, limit in zip(steps.texts, steps.deltas, strict=True)
+    ]
+    found: dict[str, Any] = {
+        "form": measure.page_form, "symbol": measure.symbol_word, "noun": measure.noun, "lossNoun": measure.loss_noun,
+        "border": border_text(measure, is_loss=is_curve), "lossBorder": border_text(measure, is_loss=True),
+        "k": getattr(measure, "k", 0), "noAttention": NO_ATTENTION,
+    }  # fmt: skip
+    if measure != DISTANCE:
+        found |= {
+            "words": [measure.threshold_words(one, 5) if measure.option else "" for one in stated],
+            "kept": [measure.clauses(one).kept for one in stated],
+            "lost": [measure.clauses(one).lost for one in stated],
+            "keptRows": [measure.kept_row(one) for one in stated],
+            "lostRow": measure.short.lost,
+        }
+    return found
