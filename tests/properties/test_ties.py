@@ -16,6 +16,7 @@ from steadygaze.network.windows import Conv, Window
 from steadygaze.perturbation import compose, parse_spec
 from steadygaze.properties import ties
 from steadygaze.properties.pattern_points import PatternPoints
+from steadygaze.properties.tie_moves import TieMove
 from steadygaze.regions.patterns import unpack
 from support.networks.branching import Builder, random_graph
 from support.networks.layered_networks import batch_norm
@@ -273,3 +274,48 @@ def test_the_pattern_at_an_image_with_a_flat_background_behind_a_root():
     assert ExactLabels(compound, 0).pattern_at_original() is None
     found = PatternPoints(compound).at_original()
     assert found is not None and found[1].tolist() == [True, False, False, False] * 2
+
+
+def test_moves_apply_only_where_entries_have_the_same_number():
+    """All pairs of entries of all windows, on all intervals of networks full of ties, against numbers of all values."""
+    applied, equal = 0, 0
+    for seed in range(24):
+        compound = tied_problem(seed)
+        found, _, _ = true_share(compound, AttentionOptions().targets(compound.graph.classes))
+        regions = regions_of(compound, found)
+        points, hidden = PatternPoints(compound), compound.hidden
+        bits = unpack(regions.patterns[regions.pattern], hidden)
+        states = np.stack(
+            [
+                points.states(int(cell), regions.clips[clip])
+                for cell, clip in zip(regions.cell, regions.clip, strict=True)
+            ]
+        )
+        for layer, own in enumerate(compound.graph.layers):
+            pairs = [(i, k) for i in own.entries for k in own.entries if i != k and own.window[i] == own.window[k]]
+            for winner, entry in pairs:
+                move = TieMove.between(points.numbered, layer, int(winner), int(entry))
+                if move is None:
+                    continue
+                applies = move.applies(bits, points.same_pixels(move.pixels, regions.cell, states))
+                for region in range(len(regions)):
+                    pattern = [part[region] for part in bits]
+                    numbers = points.value_numbers(pattern, int(regions.cell[region]), states[region])[layer]
+                    is_equal = bool(pattern[layer][winner]) and numbers[winner] == numbers[entry]
+                    assert is_equal or not applies[region]
+                    applied, equal = applied + bool(applies[region]), equal + is_equal
+    assert applied > 0.5 * equal > 0
+
+
+def test_a_move_of_one_region_is_tried_on_the_others(monkeypatch):
+    """Without moves that are kept, more regions are numbered."""
+    numbered, original = [], PatternPoints.value_numbers
+    monkeypatch.setattr(PatternPoints, "value_numbers", lambda *given: (numbered.append(1), original(*given))[1])
+    counts = []
+    for most in (ties.MOVES, 0):
+        monkeypatch.setattr(ties, "MOVES", most)
+        numbered.clear()
+        for seed in range(24):
+            check(tied_problem(seed))
+        counts.append(len(numbered))
+    assert counts[0] < counts[1]

@@ -84,6 +84,20 @@ class PatternPoints:
         pixels = np.where(states < 0, ZERO, np.where(states > 0, numbers.of("one"), inside))
         return self._numbers(numbers, pixels, bits)
 
+    def same_pixels(self, pairs: np.ndarray, cells: np.ndarray, states: np.ndarray) -> np.ndarray:
+        """Which pairs (P, 2) of pixels are equal by construction (B, P), for B regions in their knot cells.
+
+        states (B, pixels): as `states` gives them.
+        """
+        one, two = states[:, pairs[:, 0]], states[:, pairs[:, 1]]
+        found = (one == two) & (one != 0)
+        for cell in np.unique(cells).tolist():
+            keys = self._pixel_keys(cell)
+            if keys is not None:
+                is_same = np.array([keys[i] == keys[j] for i, j in pairs.tolist()], dtype=bool)
+                found[cells == cell] |= is_same & (one == 0)[cells == cell] & (two == 0)[cells == cell]
+        return found
+
     def _numbers(self, numbers: Numbers, pixels: np.ndarray, bits: list[np.ndarray]) -> list[np.ndarray]:
         """Numbers (n,) of every layer's inputs under a pattern, given those of the pixels."""
 

@@ -11,7 +11,7 @@ ways to break ties are covered together: every entry that may tie counts as acti
 looked for, and a window whose entries have different gradients counts as different from everything.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -27,16 +27,20 @@ from ..regions.patterns import unpack
 from ..regions.region import RegionSet
 from ..tolerances import gamma
 from .pattern_points import OWN, PatternPoints, advance, window_starts
+from .tie_moves import TieMove
 from .value_numbers import Numbers
 
-MOST_WORK = 20_000_000_000
-"""Multiplications that may be spent on ties; what is left then may depend on the rule. About half a minute."""
+MOST_WORK = 2_000_000_000
+"""Multiplications that may be spent on ties; what is left then may depend on the rule. A few seconds."""
 
 FIRST_MOVES, MOST_MOVES = 2, 64
 """Moves of a winner that are tried on one region: before gradients are compared by construction, and after."""
 
 PASSES = 4
 """Passes through the network for one region: values, their errors, ways from the pixels, ways to the logits."""
+
+MOVES, MOVE_PASSES = 4, 2
+"""How many moves that changed the maps of earlier regions are tried first; passes for each: changes and their sizes."""
 
 BATCH = 64
 TINY = 1e-150
@@ -165,8 +169,8 @@ def decide_ties(
     """
     order = np.argsort(-volumes, kind="stable")
     ties = _Ties(compound, options, part)
-    for start in range(0, min(len(order), ties.affordable), BATCH):
-        if is_over(budget, OPTIONAL):
+    for start in range(0, len(order), BATCH):
+        if ties.work_left <= 0 or is_over(budget, OPTIONAL):
             return
         batch = order[start : start + BATCH]
         yield from zip(batch.tolist(), ties.decide(points(batch)), strict=True)
@@ -236,29 +240,59 @@ class _Ties:
     """Decides whether the maps under patterns of one compound network depend on the rule."""
 
     def __init__(self, compound: Compound, options: AttentionOptions, part: float) -> None:
-        self.compound, self.graph, self.part = compound, compound.graph, part
+        self.compound, self.graph = compound, compound.graph
         self.points = PatternPoints(compound)
         self.left = int(part * self.points.affordable)
+        self.work_left = int(part * MOST_WORK)
+        self.work = max(1, sum(step.work for segment in self.graph.steps for step in segment))
         self.targets = options.targets(self.graph.classes)
         self.aimed = (*self.graph.steps[:-1], self.graph.aim_steps)
-
-    @property
-    def affordable(self) -> int:
-        """How many patterns may be looked at."""
-        work = sum(step.work for segment in self.graph.steps for step in segment)
-        return int(self.part * MOST_WORK) // (PASSES * max(1, work))
+        self.moves: list[TieMove] = []
 
     def decide(self, points: PatternedPoints) -> list[bool | None]:
         """Whether the maps under each pattern depend on the rule; None if not known."""
-        cells = points.cells.tolist()
-        states = np.stack([self.points.states(*one) for one in zip(cells, points.clips, strict=True)])
-        with np.errstate(over="ignore", invalid="ignore"):
-            passed = self._pass(points.bits, *self.points.pixels(points.cells, states, points.thetas))
-        is_open = passed.is_open
-        return [
-            self._settle(passed, place, cell, states[place]) if is_open[place] else False
-            for place, cell in enumerate(cells)
-        ]
+        cells = points.cells
+        states = np.stack([self.points.states(*one) for one in zip(cells.tolist(), points.clips, strict=True)])
+        depends = np.zeros(len(cells), dtype=bool)
+
+        def try_on(moves: Sequence[TieMove], chosen: np.ndarray) -> np.ndarray:
+            """Try moves on some patterns; return those whose maps none of them changes."""
+            for move in moves:
+                bits = [layer[chosen] for layer in points.bits]
+                depends[chosen] = self._try(move, bits, cells[chosen], states[chosen])
+                chosen = chosen[~depends[chosen]]
+            return chosen
+
+        rest = try_on(self.moves, np.arange(len(cells)))
+        found: list[bool | None] = [None] * len(cells)
+        if len(rest):
+            self.work_left -= PASSES * self.work * len(rest)
+            bits = [layer[rest] for layer in points.bits]
+            with np.errstate(over="ignore", invalid="ignore"):
+                passed = self._pass(bits, *self.points.pixels(cells[rest], states[rest], points.thetas[rest]))
+            is_open = passed.is_open
+            for row, place in enumerate(rest.tolist()):
+                if depends[place]:
+                    continue
+                known = self.moves
+                found[place] = self._settle(passed, row, int(cells[place]), states[place]) if is_open[row] else False
+                if self.moves is not known:
+                    later = rest[row + 1 :]
+                    try_on(self.moves[:1], later[~depends[later] & is_open[row + 1 :]])
+        return [True if depends[place] else found[place] for place in range(len(cells))]
+
+    def _try(self, move: TieMove, bits: list[np.ndarray], cells: np.ndarray, states: np.ndarray) -> np.ndarray:
+        """Under which patterns (B,) a move surely changes a compared map."""
+        found = move.applies(bits, self.points.same_pixels(move.pixels, cells, states))
+        own = np.flatnonzero(found)
+        self.work_left -= MOVE_PASSES * self.work * len(own)
+        if len(own):
+            # Maps are compared as one sum over classes: if that changes, a map does. Powers of two round nothing.
+            scaled = np.ldexp(self.targets, -np.arange(len(self.targets))[:, None])
+            rows, sizes = (np.tile(part.sum(axis=0), (len(own), 1)) for part in (scaled, np.abs(scaled)))
+            below = [layer[own] for layer in bits]
+            found[own] = self._moved_maps(below, move.layer, move.winner, move.entry, rows, sizes)
+        return found
 
     def _pass(self, bits: list[np.ndarray], values: np.ndarray, error: np.ndarray) -> _Passed:
         """Carry values (B, pixels) with their errors, and ways of nonzero weights, through the layers."""
@@ -292,13 +326,24 @@ class _Ties:
             for entry in own[values[number][own] == values[number][winner]]
             if entry != winner
         ]
-        if any(self._changes_maps(bits, *move) for move in moves[:FIRST_MOVES]):
+        if self._is_changed(bits, moves[:FIRST_MOVES]):
             return True
         gradients = self._gradient_numbers(bits, possible)
         if all((gradients[number][own] == gradients[number][own[0]]).all() for number, own in suspects):
             return False
         rest = [move for move in moves[FIRST_MOVES:] if gradients[move[0]][move[1]] != gradients[move[0]][move[2]]]
-        return True if any(self._changes_maps(bits, *move) for move in rest[:MOST_MOVES]) else None
+        return True if self._is_changed(bits, rest[:MOST_MOVES]) else None
+
+    def _is_changed(self, bits: list[np.ndarray], moves: Sequence[tuple[int, np.intp, np.intp]]) -> bool:
+        """Whether one of some moves surely changes a compared map; it is kept, to be tried on other patterns first."""
+        changing = next((move for move in moves if self._changes_maps(bits, *move)), None)
+        if changing is None:
+            return False
+        number, winner, entry = changing
+        found = TieMove.between(self.points.numbered, number, int(winner), int(entry))
+        if found is not None:
+            self.moves = [found, *self.moves][:MOVES]
+        return True
 
     def _gradient_numbers(self, bits: list[np.ndarray], possible: list[np.ndarray]) -> list[np.ndarray]:
         """Numbers (n,) of every layer's inputs; the same if their gradients are, whichever entries that may win do."""
@@ -315,7 +360,18 @@ class _Ties:
 
     def _changes_maps(self, bits: list[np.ndarray], number: int, winner: np.intp, entry: np.intp) -> bool:
         """Whether moving the winner of a window of a layer to another entry surely changes a compared map."""
-        rows, sizes, terms = self.targets, np.abs(self.targets), 8
+        rows, sizes = self.targets, np.abs(self.targets)
+        is_changed = self._moved_maps(bits, number, int(winner), int(entry), rows, sizes).any()
+        return bool(is_changed)
+
+    def _moved_maps(
+        self, bits: list[np.ndarray], number: int, winner: int, entry: int, rows: np.ndarray, sizes: np.ndarray
+    ) -> np.ndarray:
+        """Which gradients (B,) of functions `rows` (B, aims) surely change if the winner of a window moves.
+
+        bits: (B, n) or (n,), layer by layer. sizes (B, aims): at least |rows| before any rounding.
+        """
+        terms = 8 + len(self.targets)
         with np.errstate(over="ignore", invalid="ignore"):
             for layer in range(len(bits), -1, -1):
                 for step in reversed(self.aimed[layer]):
@@ -328,7 +384,7 @@ class _Ties:
                     rows, sizes = moved, most
                 elif layer:
                     rows, sizes = rows * bits[layer - 1], sizes * bits[layer - 1]
-            return bool((np.abs(rows) > gamma(terms) * sizes * OWN + TINY).any())
+            return (np.abs(rows) > gamma(terms) * sizes * OWN + TINY).any(axis=1)
 
 
 def _may_win(layer: Layer, bits: np.ndarray, values: np.ndarray, error: np.ndarray) -> np.ndarray:

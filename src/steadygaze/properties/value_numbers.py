@@ -86,6 +86,7 @@ class NumberedGraph:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self._rows: dict[tuple[int, bool], _Rows] = {}
+        self._terms: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
         self._places: dict[int, tuple[int, slice]] = {}
         for layer, frame in enumerate(graph.frames):
             first = 0
@@ -94,6 +95,32 @@ class NumberedGraph:
                 size = len(operator.entries) if isinstance(operator, Winner) else _size(graph.nodes[number - 1].shape)
                 self._places[number] = layer, slice(first, first + size)
                 first += size
+
+    def place_of(self, node: int) -> tuple[int, int]:
+        """The layer that decides a node, and the first of its neurons there."""
+        layer, place = self._places[node]
+        return layer, place.start
+
+    def node_of(self, layer: int, neuron: int) -> tuple[int, int]:
+        """The node that a neuron of a layer belongs to, and the first neuron of that node."""
+        owners = [
+            (node, place.start)
+            for node, (own, place) in self._places.items()
+            if own == layer and place.start <= neuron < place.stop
+        ]
+        (owner,) = owners
+        return owner
+
+    def is_known(self, node: int) -> bool:
+        """Whether equal weights of a node in float64 mean equal real ones."""
+        return _is_known(self.graph.nodes[node - 1].operator)
+
+    def terms_of(self, node: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The sums of a linear node: entries (n, k) of its inputs, −1 for none, their weights (n, k), biases (n,)."""
+        if node not in self._terms:
+            own = self.graph.nodes[node - 1]
+            self._terms[node] = _terms_of(own, [self.graph.shape_of(value) for value in own.inputs])
+        return self._terms[node]
 
     def number(
         self,
@@ -139,7 +166,7 @@ class NumberedGraph:
         if isinstance(operator, Scale) and operator.is_rounded:
             return _scaled(numbers, operator, inputs[0].reshape(shapes[0]), node.shape, is_gradient=is_gradient)
         if (place, is_gradient) not in self._rows:
-            self._rows[place, is_gradient] = _Rows.of(*_terms_of(node, shapes), is_gradient=is_gradient)
+            self._rows[place, is_gradient] = _Rows.of(*self.terms_of(place), is_gradient=is_gradient)
         rows, values = self._rows[place, is_gradient], np.concatenate(inputs)
         if _is_known(operator):
             return rows.number(numbers, values, "mean" if isinstance(operator, Mean | AveragePool) else "")
