@@ -59,11 +59,11 @@ def tiny(name, specs, *, shape=GREY, seed=0, dead=False, grey=False, **options):
 
 
 CASES = [
-    (name, specs, shape, word, seed)
-    for name in PROPERTIES
+    (name, specs, *((GREY, FILTERS[number % 3], 0), (COLOUR, "identity", 1))[(place + number) % 2])
+    for place, name in enumerate(PROPERTIES)
     for number, specs in enumerate((*KEPT, *MOVED))
-    for seed, (shape, word) in enumerate(((GREY, FILTERS[number % 3]), (COLOUR, "identity")))
 ]
+"""Every property with every perturbation, grey and coloured images in turn."""
 
 
 @pytest.mark.parametrize(("name", "specs", "shape", "word", "seed"), CASES)

@@ -194,11 +194,3 @@ def test_the_demo_needs_no_torch_and_is_not_repeated_by_accident(tmp_path: Path)
     assert "Open demo/brightness-patch/report.html" in result.stdout and "compiles" in result.stderr
     again = run(tmp_path, "demo")
     assert again.returncode == 2 and "--force" in again.stderr
-
-
-def test_what_only_pictures_need_is_not_loaded_before_there_is_one():
-    """Each of these takes longer to import than many answers take to compute."""
-    slow = ("matplotlib", "bokeh", "jinja2", "pyarrow")
-    script = f"import sys, steadygaze, steadygaze.cli; print([name for name in {slow} if name in sys.modules])"
-    done = subprocess.run((sys.executable, "-c", script), capture_output=True, text=True, timeout=SECONDS, check=True)
-    assert done.stdout.strip() == "[]"

@@ -25,7 +25,7 @@ from support.networks.search_problems import (
 )
 from support.oracles.exact_boundary import ExactBoundary, make_boundary
 from support.oracles.exact_labels import ExactLabels, threshold
-from support.oracles.expected_visits import Expected, truth_of
+from support.oracles.expected_visits import Expected, random_truth, truth_of
 from support.readers.visited_regions import assert_sound, key_of
 
 Sides = tuple[frozenset[int], frozenset[int]]
@@ -71,7 +71,7 @@ def assert_boundary(problem: Problem, truth: ExactLabels, property: str, delta: 
 @pytest.mark.parametrize("property", ["cr", "ar", "both"])
 @pytest.mark.parametrize(("dimension", "seed"), CASES)
 def test_random_networks(dimension: int, seed: int, property: str) -> None:
-    truth = truth_of(random_problem(seed, dimension))
+    truth = random_truth(seed, dimension)
     delta = threshold(truth)
     assert_boundary(random_problem(seed, dimension, property=property, delta=delta), truth, property, delta)
 
@@ -80,7 +80,7 @@ def test_the_random_networks_are_worth_it() -> None:
     """Several have two components or more, some have enclaves, and in most the definition leaves no choice."""
     several = clear = some = 0
     for dimension, seed in CASES[::2]:
-        truth = truth_of(random_problem(seed, dimension))
+        truth = random_truth(seed, dimension)
         for property in ("cr", "ar"):
             exact = make_boundary(truth, property, threshold(truth))
             clear += exact.is_clear
@@ -199,7 +199,7 @@ def test_the_line_does_not_matter(theta: tuple[float, float]) -> None:
 
 def test_w_delta_does_not_matter() -> None:
     for seed in range(6):
-        truth = truth_of(random_problem(seed, 2))
+        truth = random_truth(seed, 2)
         delta = threshold(truth)
         problem = random_problem(seed, 2, property="ar", delta=delta)
         if make_boundary(truth, "ar", delta).is_clear:

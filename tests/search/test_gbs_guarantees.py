@@ -19,7 +19,7 @@ from support.networks.search_problems import (
 )
 from support.oracles.exact_boundary import walk
 from support.oracles.exact_labels import threshold
-from support.oracles.expected_visits import Expected, corner_line, plain_line, truth_of
+from support.oracles.expected_visits import Expected, corner_line, plain_line, random_truth, truth_of
 from support.readers.visited_regions import assert_sound, exact_of
 
 CASES = [(d, seed) for d, count in ((1, 24), (2, 60), (3, 24)) for seed in range(count)]
@@ -28,7 +28,7 @@ CASES = [(d, seed) for d, count in ((1, 24), (2, 60), (3, 24)) for seed in range
 @pytest.mark.parametrize("property", ["cr", "ar", "both"])
 @pytest.mark.parametrize(("dimension", "seed"), CASES)
 def test_random_networks(dimension: int, seed: int, property: str) -> None:
-    truth = truth_of(random_problem(seed, dimension))
+    truth = random_truth(seed, dimension)
     delta = threshold(truth)
     problem = random_problem(seed, dimension, property=property, delta=delta)
     w_delta = (0.0, 0.2)[seed % 2]
@@ -54,7 +54,7 @@ def test_the_random_networks_are_worth_it() -> None:
     """The boundary is met often, by all kinds of facets, and most maps are not visited as a whole by right."""
     met = of_facets = 0
     for dimension, seed in CASES[::2]:
-        truth = truth_of(random_problem(seed, dimension))
+        truth = random_truth(seed, dimension)
         chosen = plain_line(truth, seed)
         for property in ("cr", "ar"):
             expected = Expected(truth, property, threshold(truth))
@@ -68,7 +68,7 @@ def test_the_random_networks_are_worth_it() -> None:
 @pytest.mark.parametrize(("dimension", "seed"), CASES[::3])
 def test_the_line_to_the_corner(dimension: int, seed: int) -> None:
     """Through vertices the line has a choice, and only the soundness is promised by the definitions."""
-    truth = truth_of(random_problem(seed, dimension))
+    truth = random_truth(seed, dimension)
     delta = threshold(truth)
     expected = Expected(truth, "both", delta)
     result = search_alone(random_problem(seed, dimension, property="both", delta=delta), method="gbs", w_delta=0.0)

@@ -6,10 +6,12 @@ together with it through facets are visited; from the last of them on the line t
 """
 
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 
 from steadygaze.question import Question as Problem
+from support.networks.search_problems import random_problem
 from support.oracles.attention_by_definition import Question
 from support.oracles.exact_boundary import Line, spread, walk
 from support.oracles.exact_labels import ExactLabels
@@ -82,6 +84,12 @@ class Expected:
 
 def truth_of(problem: Problem) -> ExactLabels:
     return ExactLabels(problem.compound, problem.label, Question())
+
+
+@cache
+def random_truth(seed: int, dimension: int) -> ExactLabels:
+    """The truth about a random problem, computed once for all tests of a process."""
+    return truth_of(random_problem(seed, dimension))
 
 
 def plain_line(truth: ExactLabels, seed: int) -> tuple[np.ndarray, Line] | None:
