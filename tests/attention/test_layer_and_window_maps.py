@@ -218,5 +218,5 @@ def test_reports_and_figures_show_them(model, tmp_path):
 
 def test_engines_that_label_whole_regions_refuse_with_the_reason(model):
     for engine in ("map", "bfs", "gbs", "boundary"):
-        with pytest.raises(OptionError, match="maps of occlusion change within a region, so only bounds prove them"):
+        with pytest.raises(OptionError, match="maps of occlusion change within a region, so only bounds can prove"):
             verify(model, IMAGE, KEPT, explain=OCCLUSIONS[0], method=engine)

@@ -211,7 +211,7 @@ def test_a_relative_tau_is_told_as_an_absolute_one():
     base = result.question.base
     for told, share in (("90 %", 0.9), ("50 %", 0.5)):
         (note,) = notes(result.with_threshold(told.replace(" ", "")))
-        found = re.fullmatch(rf"([\d.]+) % of the gradient's mass .* τ = {told} asks for at least ([\d.]+) %;.*", note)
+        found = re.fullmatch(rf"([\d.]+) % of the gradient's mass .* τ = {told} requires at least ([\d.]+) %;.*", note)
         assert found is not None, note
         assert [float(text) for text in found.groups()] == pytest.approx([100 * base, 100 * share * base], rel=5e-3)
     assert notes(result.with_threshold(0.3)) == []

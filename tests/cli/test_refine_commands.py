@@ -112,7 +112,7 @@ def test_goal_verdict_ends_with_a_violation(run: Runner):
         (("--until", "2"), "--until is '2'"),
         (("--until", "never"), "--until is 'never'"),
         (("--goal", "proof"), "--goal is 'proof'"),
-        (("--line", "1"), "--line does not go without --method"),
+        (("--line", "1"), "--line needs --method gbs or boundary"),
         (("--method", "refined"), "Did you mean refine?"),
         (("--resume", "nowhere"), "nowhere: no such directory"),
     ],

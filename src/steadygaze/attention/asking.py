@@ -1,4 +1,4 @@
-"""What is asked of attention: options → `AttentionOptions` and a threshold, and both as plain data and back."""
+"""The question about attention: options → `AttentionOptions` and a threshold; both to plain data and back."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -20,17 +20,17 @@ from .options import AttentionOptions
 
 
 class MaskFacts(Struct, frozen=True):
-    """A mask: where it comes from, and the hash of its weights."""
+    """A mask: its source, and the hash of its weights."""
 
     text: str
     sha256: str
 
 
 class AttentionFacts(Struct, frozen=True):
-    """What is asked of attention. `distance` is unset for properties without one.
+    """The question about attention as plain data. `distance` is unset for properties without one.
 
-    property, explain and threshold: the property, the explanation method, and its threshold as a text (None if it has
-    none); earlier versions stored none of them. explain_sha256: the hash of the arrays that the method stores.
+    property, explain and threshold: the property, the explanation method, and the property's threshold as a text (None
+    if it has none). Earlier versions did not store these three. explain_sha256: the hash of the method's stored arrays.
     """
 
     filter: str
@@ -67,12 +67,12 @@ class AttentionFacts(Struct, frozen=True):
         return found if self.threshold is None else found.with_threshold(self.threshold)[0]
 
     def stated(self, limit: float, base: float) -> Stated:
-        """The threshold for sentences, with the largest loss that it allows and the base of relative ones."""
+        """The threshold for sentences, with the largest loss that it allows and the base of relative thresholds."""
         return Stated(self.threshold or "", limit, base, self.explain)
 
     @classmethod
     def of(cls, options: AttentionOptions, threshold: Threshold) -> "AttentionFacts":
-        """The facts of options and a threshold."""
+        """Options and a threshold as plain data."""
         measure, mask = options.measure, options.mask
         return cls(
             filter=options.filter.name,
@@ -87,7 +87,7 @@ class AttentionFacts(Struct, frozen=True):
 
 
 class Asked(NamedTuple):
-    """The property asked of attention, its threshold, distance or norm, mask as given, and the word for its classes."""
+    """The requested property of attention: measure, threshold, distance or norm, mask as given, classes as given."""
 
     measure: Measure
     threshold: Threshold
@@ -96,7 +96,7 @@ class Asked(NamedTuple):
     classes: str | Sequence[int]
 
     def mask_of(self, image: np.ndarray) -> Mask | None:
-        """The mask for an image (C, H, W), None without one; OptionError if the property does not fit the image."""
+        """The mask for an image (C, H, W), or None; OptionError if mask or property do not fit the image."""
         self.measure.check_pixels(image[0].size)
         return None if self.mask is None else Mask.of(self.mask, image)
 
@@ -106,7 +106,7 @@ GivenThresholds = Mapping[str, str | float | None]
 
 
 def own_threshold(measure: Measure, thresholds: GivenThresholds) -> str | float | None:
-    """The threshold given for a property, None for none; OptionError if one of another property is given."""
+    """The threshold given for a property, or None; OptionError if the threshold of another property is given."""
     for name, given in thresholds.items():
         if given is not None and name != measure.option:
             owner = next(one.name for one in find_measures().values() if one.option == name)
@@ -125,14 +125,16 @@ def asked_attention(
     mask: MaskLike | None = None,
     classes: str | Sequence[int] | None = None,
 ) -> Asked:
-    """Read what is asked of attention, before any file is read; raises OptionError."""
+    """Parse the options about attention, before any file is read; raises OptionError."""
     measure = Measure.parse(attention)
     text = own_threshold(measure, thresholds)
     if dist is not None and measure.norm is not None:
-        raise OptionError(f"dist {dist!r} does not go with attention {measure.name}; leave it out, or ask for distance")
+        raise OptionError(
+            f"dist {dist!r} does not go with attention {measure.name}; leave it out, or use attention distance"
+        )
     if mask is not None and not measure.needs_mask:
         users = " or ".join(one.name for one in find_measures().values() if one.needs_mask)
-        raise OptionError(f"a mask does not go with attention {measure.name}; leave it out, or ask for {users}")
+        raise OptionError(f"a mask does not go with attention {measure.name}; leave it out, or use attention {users}")
     if mask is None and measure.needs_mask:
         raise OptionError(f"attention {measure.name} needs a mask: give a grey PNG of the image's size, or {EXAMPLE}")
     measure, threshold = measure.with_threshold(measure.default if text is None else text)
@@ -152,9 +154,9 @@ def restored_attention(
     arrays: Mapping[str, np.ndarray],
     graph: Graph,
 ) -> AttentionOptions:
-    """The options in the attention of a `result.json` for a classifier; weights (H, W) of its mask.
+    """Restore the options from the attention section of a `result.json`, for a classifier.
 
-    arrays: those of its explanation method.
+    weights (H, W): the stored mask. arrays: those of the explanation method.
     """
     measure = Measure.parse(str(content.get("property", DISTANCE.name)))
     if content.get("threshold") is not None:
@@ -165,18 +167,18 @@ def restored_attention(
             raise ValueError("its mask is missing")
         mask = Mask(weights, str(content["mask"]["text"]))
         if mask.sha256 != content["mask"]["sha256"]:
-            raise ValueError("its mask differs from what was written")
+            raise ValueError("its mask has changed since it was stored")
     if measure.needs_mask != (mask is not None):
-        raise ValueError(f"the property {measure.name} does not fit its mask")
+        raise ValueError(f"the property {measure.name} {'needs a mask' if measure.needs_mask else 'takes no mask'}")
     distance = measure.norm or Distance.parse(str(content["distance"]))
     method = Method.parse(str(content.get("explain", GRADIENT.text))).with_arrays(arrays).fit(graph)
     if method.sha256 != content.get("explain_sha256", ""):
-        raise ValueError("the arrays of its explanation method differ from what was written")
+        raise ValueError("the arrays of its explanation method have changed since they were stored")
     return AttentionOptions(Filter.parse(content["filter"]), distance, classes, method, measure, mask)
 
 
 def attention_differences(asked: AttentionFacts, content: Mapping[str, Any]) -> list[str]:
-    """The parts of a question about attention that differ from those in the attention of a `result.json`."""
+    """The parts of a question about attention that differ from the attention section of a `result.json`."""
     mask, other = None if asked.mask is None else asked.mask.sha256, content.get("mask")
     distance = None if asked.distance is UNSET else asked.distance
     same = {

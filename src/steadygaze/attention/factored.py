@@ -1,9 +1,9 @@
-"""Losses of maps that are gradients times the image less a baseline: ratios of two affine functions of t on a region.
+"""Losses of maps that are gradients times (image − baseline): ratios of two affine functions of t on a region.
 
-On a region gradients are constant and pixels are affine in t. Where no pixel passes the baseline, or an end of [0, 1],
-|gradient · (pixel − baseline)| is |gradient| times an affine function that is not negative. So a loss that weighs such
+On a region, gradients are constant and pixels are affine in t. Where no pixel passes the baseline or an end of [0, 1],
+|gradient · (pixel − baseline)| is |gradient| times a non-negative affine function. So a loss that weighs such
 absolute values is `above` / `below`, both affine in t, and its border for a limit is straight:
-above − limit · below = 0. What a pixel may differ from its affine function on a region is a bound on the error of both.
+above − limit · below = 0. How far pixels can deviate from their affine functions on a region bounds the error of both.
 """
 
 from typing import NamedTuple
@@ -19,26 +19,27 @@ from .options import AttentionOptions
 from .spans import Spans
 
 ROUNDINGS = 16
-"""Roundings of a pixel's line, of a vertex times it, and of its distance from the baseline."""
+"""The number of roundings in a pixel's line, its value at a vertex, and its distance from the baseline."""
 
 MORE = 1.0 + 1e-9
 """Covers the rounding of bounds."""
 
 
 def number_count(coordinates: int) -> int:
-    """How many numbers a region has: two forms of t, each with its error and the largest factor of a gradient."""
+    """The length of a region's row: two forms of t, each with its error and the largest factor of a gradient."""
     return 2 * (coordinates + 3)
 
 
 class FactoredSums:
     """Collects the forms of regions, pattern by pattern.
 
-    numbers (R, 2, D+3): coefficients in t and the constant of `above` and of `below`; a bound of their error on the
-    region if gradients are exact; the largest weight times |pixel − baseline|, by which errors of gradients count.
+    numbers (R, 2, D+3), one row each for `above` and `below`: the coefficients in t and the constant; a bound on the
+    error on the region if gradients are exact; the largest weight times |pixel − baseline|, the factor for errors of
+    gradients.
     """
 
     def __init__(self, compound: Compound, options: AttentionOptions, spans: Spans, place: np.ndarray) -> None:
-        """place (R,): where the pattern of each region stands among those that are measured."""
+        """place (R,): the index of each region's pattern among the measured patterns."""
         baseline = options.method.factor_baseline
         assert baseline is not None and spans.shapes is not None and spans.accuracy is not None
         (program,) = compound.programs
@@ -52,14 +53,14 @@ class FactoredSums:
         self.still = np.flatnonzero(self.line_of < 0)
         self.factor = np.abs(program.constant[self.still] - baseline)
         self.factor_error = gamma(ROUNDINGS) * compound.perturbed.magnitudes[self.still]
-        # Regions by the place of their patterns.
+        # Regions, sorted by the place of their pattern.
         self.by_place = np.argsort(place, kind="stable")
         self.place_starts = np.searchsorted(place[self.by_place], np.arange(place.max(initial=-1) + 2))
         self.numbers = np.zeros((len(place), 2, compound.coordinates + 3))
 
     def add(self, places: np.ndarray, maps: np.ndarray, at: Expectation) -> None:
         """Write the forms of the regions with patterns at places (B,); maps (B, K', C, H, W) are filtered gradients."""
-        # By pixels: then sums over the pixels of a line add whole rows.
+        # One row per pixel: then sums over the pixels of a line add whole rows.
         terms = np.ascontiguousarray(self.measure.absolute_terms(maps, at).T)
         moving, still, weights = terms[self.moving], terms[self.still], self.measure.term_weights(at)
         share = gamma(maps[0].size + len(self.off) + ROUNDINGS)
@@ -82,15 +83,15 @@ class FactoredSums:
                 numbers[:, -1] = np.maximum(numbers[:, -1], (forms.largest * heaviest).max(axis=1))
             self.numbers[regions, number] = numbers
         if len(weights) == 1:
-            # Divided by one.
+            # Without a divisor, `below` is 1.
             self.numbers[regions, 1, -3] = 1.0
         else:
             self.numbers[regions[forms.is_nothing]] = 0.0
 
     def _forms(self, regions: np.ndarray, share: float) -> "PixelForms":
-        """|clipped line − baseline| on regions (N,): affine functions, with bounds of their errors.
+        """|clipped line − baseline| on regions (N,): affine functions, with bounds on their errors.
 
-        share: the relative error of sums of them, which counts as an error of each.
+        share: the relative error of their sums, counted as an error of each.
         """
         polytopes = self.shapes.take(regions)
         values = polytopes.points @ self.lines[:-1] + self.lines[-1]
@@ -123,7 +124,7 @@ class FactoredSums:
 class PixelForms(NamedTuple):
     """|clipped line − baseline| on N regions for L lines: slope · line + constant, up to an error; all (N, L).
 
-    is_nothing (N,): all pixels are zero, except beside an end of the clip, which kinks of pixels count.
+    is_nothing (N,): all pixels are zero, except near an end of the clip, which counts as a kink of pixels.
     """
 
     slope: np.ndarray
@@ -134,7 +135,7 @@ class PixelForms(NamedTuple):
 
 
 class Planes(NamedTuple):
-    """The loss of R regions at one limit: as `AttentionLabels`, without the limit."""
+    """The fields of `AttentionLabels` for R regions at one limit, without the limit itself."""
 
     inner: np.ndarray
     outer: np.ndarray
@@ -144,7 +145,7 @@ class Planes(NamedTuple):
 
 
 class Corners(NamedTuple):
-    """The corners (V, D) of R convex parts of regions; those of part r are starts[r]:starts[r+1]."""
+    """The corners (V, D) of R convex parts of regions; part r has the corners starts[r]:starts[r+1]."""
 
     points: np.ndarray
     starts: np.ndarray
@@ -157,7 +158,7 @@ class Corners(NamedTuple):
 
 
 class _AtCorners(NamedTuple):
-    """`above` and `below` at all corners (V,), and how far each may be off, on every part (R,)."""
+    """`above` and `below` at all corners (V,), and bounds (R,) on their errors on every part."""
 
     above: np.ndarray
     below: np.ndarray
@@ -166,14 +167,14 @@ class _AtCorners(NamedTuple):
 
 
 def planes(curves: Inconsistency, spans: Spans, limit: float, error: np.ndarray) -> Planes:
-    """Where the loss is at most a limit; error (Q,) bounds that of gradients. Holds over the real numbers."""
+    """Find where the loss is at most a limit, over the real numbers; error (Q,) bounds the errors of gradients."""
     shapes, numbers = spans.shapes, _numbers(curves, curves.curve)
     assert shapes is not None
     corners = Corners(shapes.points, shapes.starts)
     at = _at_corners(corners, numbers, error[curves.curve])
     reach = _reach(curves.measure, corners, numbers, at)
     form = numbers[:, 0, :-2] - limit * numbers[:, 1, :-2]
-    # The rounding of this difference, of directions, and of places along them.
+    # The rounding of this difference, of directions, and of positions along them.
     size = (np.abs(numbers[:, 0, :-2]) + limit * np.abs(numbers[:, 1, :-2])).sum(axis=1)
     doubt = (at.above_error + limit * at.below_error) * MORE + 8.0 * gamma(ROUNDINGS) * size
     length = np.linalg.norm(form[:, :-1], axis=1)
@@ -183,7 +184,7 @@ def planes(curves: Inconsistency, spans: Spans, limit: float, error: np.ndarray)
     ends = np.stack(shapes.extent_along(along), axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
         kept, lost = (-doubt - form[:, -1]) / length, (doubt - form[:, -1]) / length
-    # On a flat region the ends of the reach decide.
+    # On a flat region, the bounds on the loss decide.
     kept = np.where(is_flat | np.isnan(kept), -np.inf, kept)
     lost = np.where(is_flat | np.isnan(lost), np.inf, lost)
     is_kept, is_lost = reach[:, 1] <= limit, reach[:, 0] > limit
@@ -192,7 +193,7 @@ def planes(curves: Inconsistency, spans: Spans, limit: float, error: np.ndarray)
 
 
 def _up_to(last: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """The part (R, 2) of ranges (R, 2) up to a place (R,); an empty one is (1, 0)."""
+    """Cut ranges (R, 2) off after a position (R,); an empty range is (1, 0)."""
     found = np.stack([ends[:, 0], np.minimum(ends[:, 1], last)], axis=1)
     return np.where((last >= ends[:, 0])[:, None], found, [1.0, 0.0])
 
@@ -207,7 +208,7 @@ def values(curves: Inconsistency, curve: np.ndarray, points: np.ndarray) -> np.n
 
 
 def reach_between(curves: Inconsistency, corners: Corners, error: np.ndarray) -> np.ndarray:
-    """Bounds (R, 2) of the losses of curves on parts of their regions; error (Q,) bounds that of gradients."""
+    """Bounds (R, 2) on the losses of curves on parts of their regions; error (Q,) bounds the errors of gradients."""
     numbers = _numbers(curves, curves.curve)
     return _reach(curves.measure, corners, numbers, _at_corners(corners, numbers, error[curves.curve]))
 
@@ -222,14 +223,14 @@ def _at_corners(corners: Corners, numbers: np.ndarray, error: np.ndarray) -> _At
     own = np.repeat(forms, np.diff(corners.starts), axis=0)
     above, below = ((corners.points * own[:, row, :-1]).sum(axis=1) + own[:, row, -1] for row in (0, 1))
     with np.errstate(invalid="ignore"):
-        # No gradient counts where all factors are zero, whatever its error.
+        # Where all factors are zero, errors of gradients do not matter.
         off = np.where(numbers[:, :, -1] > 0.0, error[:, None] * numbers[:, :, -1], 0.0)
     off = (numbers[:, :, -2] + off) * up(ROUNDINGS) * MORE + gamma(ROUNDINGS) * np.abs(forms).sum(axis=2)
     return _AtCorners(above, below, off[:, 0], off[:, 1])
 
 
 def _reach(measure: Measure, corners: Corners, numbers: np.ndarray, at: _AtCorners) -> np.ndarray:
-    """Bounds (R, 2) of the loss: a ratio of affine functions is largest and smallest at corners."""
+    """Bounds (R, 2) on the loss: a ratio of affine functions is largest and smallest at corners."""
     sizes = np.diff(corners.starts)
     above_off, below_off = np.repeat(at.above_error, sizes), np.repeat(at.below_error, sizes)
     least = at.below - below_off

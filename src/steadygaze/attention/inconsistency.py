@@ -1,4 +1,4 @@
-"""The loss of attention on each region, as numbers and curves that answer for any threshold later.
+"""The loss of attention on each region, as numbers and curves from which any threshold can be answered later.
 
 A loss depends only on the classifier's pattern, the knot cell and τ = θ_T − (low end of the cell). The loss of the
 distance is the inconsistency ai. If the expected map is kept, ai is one number. If it moves, ai is a convex function of
@@ -32,11 +32,12 @@ from .methods import GradientMethod
 from .options import AttentionOptions
 from .rows import Maps, blank_maps, compress, lay_out
 
-# Blocks of patterns that one thread computes in a row, and their sizes; the first of each is computed from scratch.
+# How many blocks of patterns to aim for, and their sizes. A thread computes a block in a row, its first pattern from
+# scratch.
 BLOCKS, SMALLEST_BLOCK, LARGEST_BLOCK = 16, 1024, 2048
-TAKEN = 200_000  # values of maps that are passed on at once, but at least those of a batch
-BATCH = 32  # patterns whose maps one matrix product computes: few enough to stay in the cache
-WORTH_COMPRESSING = 128  # number of patterns from which coordinates pay (one QR decomposition, milliseconds)
+TAKEN = 200_000  # map values passed on at once, but at least one batch
+BATCH = 32  # patterns per matrix product: few enough to stay in the cache
+WORTH_COMPRESSING = 128  # number of patterns from which compression pays (one QR decomposition, milliseconds)
 BREAKPOINT_ROOM = 1 << 20
 
 
@@ -45,11 +46,11 @@ class Inconsistency:
     """The loss of every region, as a function of τ.
 
     curve (R,): the curve (of Q) of each region; curve_cell (Q,): its knot cell; curve_pattern (Q,): its pattern.
-    constant (Q,): ai if the map is kept. quadratic (Q, K, 3): α, β, γ of each class (L2, moving). For L1 and moving
-    maps `start` (Q, 3) holds value and slope where a curve begins, and that τ; places[k] and jumps[k] for breaks[q] ≤ k
-    < breaks[q+1] are the breakpoints, ascending. sums (Q, S): the numbers of another measure, facts: what it knows
-    about each knot cell; if maps are multiplied by the image (is_factored), every region has a curve of its own, with
-    the numbers of `factored`. Unused arrays are empty. `terms` counts the terms of each sum.
+    constant (Q,): ai if the expected map does not move. quadratic (Q, K, 3): α, β, γ of each class (L2, moving maps).
+    L1 and moving maps: start (Q, 3) holds value, slope and τ where a curve begins; its breakpoints, ascending, are
+    places[k] with slope changes jumps[k] for breaks[q] ≤ k < breaks[q+1]. sums (Q, S): the numbers of another measure;
+    facts: its data about each knot cell. If maps are multiplied by the image (is_factored), every region has its own
+    curve, with the numbers of `factored`. Unused arrays are empty. `terms` counts the terms of each sum.
     """
 
     curve: np.ndarray
@@ -78,12 +79,12 @@ class Inconsistency:
 
     @property
     def rounding(self) -> float:
-        """Relative error of a sum over all pixels, added in at least four strands."""
+        """The relative error of a sum over all pixels, accumulated in at least four partial sums."""
         return 2.0 * (self.terms / 4 + 4) * UNIT
 
     @property
     def moves(self) -> bool:
-        """Whether ai depends on θ_T within a region; only for distances."""
+        """Whether ai depends on θ_T within a region; meaningful for distances only."""
         return bool(len(self.quadratic) or len(self.start))
 
 
@@ -92,7 +93,7 @@ _JOINED = ("curve_cell", "constant", "quadratic", "start", "places", "jumps", "s
 
 
 def join_curves(found: list[Inconsistency], regions: RegionSet) -> Inconsistency:
-    """Join the curves of sets of regions, in the order in which these were joined; empties the list."""
+    """Join the curves of several sets of regions, in the order in which the sets were joined; empties the list."""
     starts = np.cumsum([0, *(len(curves.curve_cell) for curves in found)])
     curve = np.concatenate([one.curve + start for one, start in zip(found, starts, strict=False)])
     numbers, first = np.unique(curve, return_index=True)
@@ -128,7 +129,7 @@ def original_maps(compound: Compound, options: AttentionOptions) -> np.ndarray:
 
 
 def expected_maps(compound: Compound, cell: KnotCell, original: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-    """Expected maps at the low end of a cell, and their change per unit of θ_T; None if they are kept."""
+    """Expected maps at the low end of a cell, and their change per unit of θ_T; None if they do not move."""
     moved = compound.perturbed.transport(original, cell)
     if moved is None:
         return original, None
@@ -146,7 +147,7 @@ def expectation(compound: Compound, cell: KnotCell, original: np.ndarray, option
 
 
 class CellFacts(dict[int, Any]):
-    """What a measure knows about each knot cell, computed when it is asked for."""
+    """A measure's data about each knot cell, computed on first use."""
 
     def __init__(self, compound: Compound, options: AttentionOptions, original: np.ndarray) -> None:
         super().__init__()
@@ -160,17 +161,17 @@ class CellFacts(dict[int, Any]):
 
 @lru_cache(maxsize=4)
 def cell_facts(compound: Compound, options: AttentionOptions, original: "SharedArray") -> CellFacts:
-    """What a measure knows about the knot cells of a question, shared by all its curves."""
+    """A measure's data about the knot cells of a question, shared by all its curves."""
     return CellFacts(compound, options, original.values)
 
 
 def expected_at(
     compound: Compound, theta: np.ndarray, original: np.ndarray, options: AttentionOptions
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """The expected maps (K', C, H, W) and the mask's weights (H, W), None without a mask, at a theta (d,).
+    """The expected maps (K', C, H, W) and the mask's weights (H, W), or None without a mask, at a theta (d,).
 
-    A method that multiplies gradients by the image expects the moved gradients of the unperturbed image, times the
-    image at theta.
+    If a method multiplies gradients by the image, its expected maps are the moved gradients of the unperturbed image
+    times the image at theta.
     """
     perturbed, has_factor = compound.perturbed, options.method.factor_baseline is not None
     maps = perturbed.expected(original_gradients(compound, options) if has_factor else original, theta)
@@ -194,7 +195,7 @@ def curve_ranges(curve: np.ndarray, taus: np.ndarray, count: int) -> np.ndarray:
 
 
 class CurveTable:
-    """The sums or breakpoints of the curves of patterns (Q,) in knot cells (Q,); original: as in `measure`."""
+    """The sums or breakpoints of curves, given by patterns (Q,) in knot cells (Q,); original: as in `measure`."""
 
     def __init__(
         self,
@@ -217,7 +218,7 @@ class CurveTable:
     def fill(
         self, rows: PatternTable, ranges: np.ndarray, *, max_flips: int = 0, threads: int = 1, may_compress: bool = True
     ) -> None:
-        """Compute all curves over ranges (Q, 2) of τ; patterns index `rows`. Threads share the blocks of a cell."""
+        """Compute all curves over ranges (Q, 2) of τ; patterns index `rows`. Threads share the blocks of each cell."""
         with ThreadPoolExecutor(threads) as pool:
             for number in np.unique(self.cells):
                 places = np.flatnonzero(self.cells == number)
@@ -234,7 +235,7 @@ class CurveTable:
                 list(run_all(compute, blocks))
 
     def finish(self, curve: np.ndarray) -> Inconsistency:
-        """All curves; curve (R,) is the curve of each region."""
+        """The finished curves; curve (R,): the curve of each region."""
         if self.options.measure != DISTANCE:
             return self._finish_sums(curve)
         is_square = self.options.distance is Distance.L2
@@ -285,7 +286,7 @@ def cell_curves(
     max_flips: int,
     may_compress: bool,
 ) -> "CellCurves":
-    """The computation for one knot cell, prepared once for all chunks of a map."""
+    """The prepared computation for one knot cell, shared by all chunks of a map."""
     return CellCurves(compound, number, options, original.values, max_flips, may_compress)
 
 
@@ -315,7 +316,7 @@ class CellCurves:
         if smaller is not None:
             first, flat, moved = smaller
             maps, steps = (first, *maps[1:]), IDENTITY
-        # Dense layers: one matrix product for many patterns is faster than one pattern after another.
+        # Dense layers: one matrix product for many patterns is faster than pattern by pattern.
         self.is_dense = not self.is_broken and not any(is_sparse(affine.matrix) for affine in maps[:-1])
         self.chain, self.filter, self.hidden = Chain(maps), steps, compound.hidden
         self.rows = lay_out(maps, max_flips)
@@ -323,7 +324,7 @@ class CellCurves:
         self.slope = np.zeros((len(flat), 0)) if moved is None else np.ascontiguousarray(moved)
 
     def compute(self, packed: np.ndarray, ranges: np.ndarray, table: CurveTable, places: np.ndarray) -> None:
-        """Write the curves of packed patterns (B, bytes) over ranges (B, 2) of τ to the places (B,) of a table."""
+        """Write the curves of packed patterns (B, bytes) over ranges (B, 2) of τ to rows `places` (B,) of a table."""
         if table.take is not None:
             size = max(BATCH, TAKEN // self.expected.size)
             for start in range(0, len(packed), size):

@@ -1,4 +1,4 @@
-"""How maps are judged: attention method, filter, the property asked of them, its distance or mask, classes."""
+"""How attention maps are judged: explanation method, filter, property, its distance or mask, and classes."""
 
 from dataclasses import dataclass, replace
 
@@ -16,10 +16,10 @@ from .methods.gradcam import upsample
 
 @dataclass(frozen=True)
 class AttentionOptions:
-    """Which maps are judged and how: filter, the classes to sum over (None: all), method, property and mask.
+    """Which maps are judged, and how: filter, classes to sum over (None: all), method, property and mask.
 
-    distance: the norm of differences between maps, and of their errors. Properties other than the distance have a norm
-    of their own. resolution (H, W): maps are brought to it before they are filtered; None leaves them as they are.
+    distance: the norm of differences between maps, and of their errors. Properties other than the distance have their
+    own norm. resolution (H, W): maps are resampled to it before the filter; None keeps their own.
     """
 
     filter: Filter = IDENTITY
@@ -31,14 +31,14 @@ class AttentionOptions:
     resolution: tuple[int, int] | None = None
 
     def judged_on(self, image: np.ndarray, *, moves: bool) -> "AttentionOptions":
-        """The options for an image (C, H, W): masks, single pixels, and maps that move along need its resolution."""
+        """Set the resolution of an image (C, H, W) if masks, single pixels or moving expected maps require it."""
         channels, height, width = image.shape
         is_other = self.method.map_shape((channels, height, width))[1:] != (height, width)
         is_needed = moves or self.mask is not None or self.measure.tells_strayed
         return replace(self, resolution=(height, width)) if is_other and is_needed else self
 
     def map_shape(self, shape: tuple[int, int, int]) -> tuple[int, int, int]:
-        """The shape of one map as it is judged, for images of a shape (C, H, W)."""
+        """The shape of one judged map, for images of a shape (C, H, W)."""
         own = self.method.map_shape(shape)
         return own if self.resolution is None else (own[0], *self.resolution)
 
@@ -49,24 +49,24 @@ class AttentionOptions:
 
     @property
     def largest_factor(self) -> float:
-        """The most that a method multiplies a gradient by, at any image with pixels in [0, 1]; 1 if it does not."""
+        """The largest factor by which the method multiplies a gradient, for pixels in [0, 1]; 1 if it has no factor."""
         baseline = self.method.factor_baseline
         return 1.0 if baseline is None else max(abs(baseline), abs(1.0 - baseline))
 
     @property
     def has_sums(self) -> bool:
-        """Whether curves are numbers of a measure, or of factored maps, in place of those of the distance."""
+        """Whether curves are stored as the sums of a measure or of factored maps, not as curves of the distance."""
         return self.measure != DISTANCE or self.method.factor_baseline is not None
 
     def has_straight_borders(self, *, moves: bool) -> bool:
-        """Whether the losses of regions are known from a few numbers each; moves: whether expected maps move."""
+        """Whether a few numbers determine the loss on a region; moves: whether expected maps move."""
         if not self.method.changes_in_regions:
             return True
         takes_factor = self.method.factor_baseline is not None and self.measure.takes_factor(self.distance)
         return takes_factor and self.filter.is_pixelwise and not moves
 
     def finish(self, gradients: np.ndarray, images: np.ndarray) -> np.ndarray:
-        """Filtered maps (…, K', C, H, W), given the gradients of the same shape at images (…, C, H, W)."""
+        """Filtered maps (…, K', C, H, W) from gradients of the same shape at images (…, C, H, W)."""
         baseline = self.method.factor_baseline
         return self.filter(gradients if baseline is None else gradients * (images - baseline)[..., None, :, :, :])
 
@@ -75,27 +75,27 @@ class AttentionOptions:
         return np.arange(count) if self.classes is None else np.array(self.classes)
 
     def size(self, maps: np.ndarray) -> float:
-        """The norms of filtered maps (K', C, H, W), summed over the classes: the size of the original map, or ai."""
+        """The norms of filtered maps (K', C, H, W), summed over classes: the size of the original maps, or ai."""
         return float(sum(self.distance.size(part) for part in maps))
 
     def losses(self, actual: np.ndarray, expected: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-        """The losses (B,) of filtered maps (B, K', C, H, W) and expected maps; weights (B or 1, H, W) of the mask."""
+        """The losses (B,) of filtered maps (B, K', C, H, W) against expected maps; weights (B or 1, H, W): the mask."""
         return self.measure.losses(actual, expected, weights, self.distance)
 
     def loss(self, actual: np.ndarray, expected: np.ndarray, weights: np.ndarray | None) -> float:
-        """The loss of filtered maps (K', C, H, W); weights (H, W) of the mask."""
+        """The loss of filtered maps (K', C, H, W) against expected maps; weights (H, W): the mask."""
         return float(self.losses(actual[None], expected[None], None if weights is None else weights[None])[0])
 
     def targets(self, count: int) -> np.ndarray:
-        """Weights (K', A) of the network's aims, for `count` logits: maps are made of the gradients of these sums.
+        """Weights (K', A) of the network's aims, for `count` logits: maps are gradients of these weighted sums.
 
-        Those of the chosen logits for methods that are made of more than gradients.
+        For methods that use more than gradients, the sums are the chosen logits.
         """
         weights = self.method.targets(count) if isinstance(self.method, GradientMethod) else np.eye(count)
         return weights[self.chosen(count)]
 
     def total_size(self, error: np.ndarray) -> float:
-        """A bound on an error of maps (K', pixels) after the filter, summed over the classes."""
+        """A bound on the norm of an error of maps (K', pixels) after the filter, summed over classes."""
         order, largest = self.distance.value, float(np.abs(error).max(initial=0.0))
         if largest == 0.0:
             return 0.0

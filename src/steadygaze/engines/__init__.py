@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Engines(Mapping[str, Engine]):
-    """Engines by method, each given by its module in this package and the name of its class, or of several engines."""
+    """Engines by method, each given as module:name in this package; the name is a class or a tuple of engines."""
 
     def __init__(self, **places: str) -> None:
         self.places = places
@@ -102,16 +102,16 @@ class RunPlan:
                 method, reason = REFINE, f"--{refining[0]} was given"
         for name in options.given:
             if not any(name in ENGINES[one].takes for one in ((MAP, REFINE) if method == AUTO else (method,))):
-                where = "without --method" if method == AUTO else f"with --method {method}"
                 owners = " or ".join(engine.method for engine in ENGINES.values() if name in engine.takes)
-                raise OptionError(
-                    f"--{name.replace('_', '-')} does not go {where}: {WHY[name]}; leave it out, or use --method "
-                    f"{owners}"
+                fault = f"needs --method {owners}" if method == AUTO else f"does not go with --method {method}"
+                remedy = (
+                    "leave it out, or add the method" if method == AUTO else f"leave it out, or use --method {owners}"
                 )
+                raise OptionError(f"--{name.replace('_', '-')} {fault}: {WHY[name]}; {remedy}")
         if needs_shares and method != AUTO and not ENGINES[method].gives_shares:
             owners = " or ".join(engine.method for engine in ENGINES.values() if engine.gives_shares)
             raise OptionError(
-                f"--require does not go with --method {method}: it visits part of the domain and bounds no shares; "
+                f"--require does not go with --method {method}, which visits part of the domain and bounds no shares; "
                 f"leave it out, or use --method {owners}"
             )
         if options.w_delta is not None and Property.parse(property) is Property.CR:
@@ -123,11 +123,11 @@ class RunPlan:
 
     @property
     def name(self) -> str | None:
-        """The method in the name of the result's directory; None for a map or a method chosen automatically."""
+        """The method's part of the result directory's name; None for a map or a method chosen automatically."""
         return None if self.method in (AUTO, MAP) or self.reason is not None else self.method
 
     def settle(self, question: "Question", budget: Budget) -> "RunPlan":
-        """The plan with an engine that accepts the question; OptionError if the requested one does not."""
+        """The plan with a method that accepts the question; OptionError if the requested method does not."""
         if self.method == AUTO:
             from .refine.planning import choose_method  # noqa: PLC0415 (not needed with a given method)
 
@@ -145,7 +145,7 @@ class RunPlan:
     def run(
         self, question: "Question", budget: Budget | None = None, progress: ProgressReport | None = None
     ) -> "Result":
-        """Answer a question with the engine of the plan, or with a suitable one."""
+        """Answer a question with the engine of the plan, or with a suitable one if the method is "auto"."""
         budget = budget or Budget()
         import numpy as np  # noqa: PLC0415 (not needed to check options)
 

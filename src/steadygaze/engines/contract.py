@@ -1,6 +1,6 @@
 """The contract of all engines: each says whether it accepts a question, and answers it within a budget.
 
-Also the options of a run, and the one thread for matrix products.
+Also defines the options of a run, and limits matrix products to one thread.
 """
 
 import sys
@@ -33,13 +33,13 @@ W_DELTA = 0.2
 """Regions within this distance of δ count as near the boundary, as in the paper's runs."""
 
 W_SHARE = 0.02
-"""The same for properties of attention whose losses are shares."""
+"""The same distance for properties of attention whose losses are shares."""
 
 AUTO, MAP, REFINE = "auto", "map", "refine"
-"""No method given, and the two methods that it chooses from."""
+"""The method "auto", and the two methods that it chooses from."""
 
 MOST_REGIONS = 200_000
-"""The method is the map if up to this many regions are expected: seconds to minutes."""
+""""auto" chooses the map if up to this many regions are expected: seconds to minutes."""
 
 CORNER = "corner"
 """The search line that ends at the vertex of the domain farthest from zero."""
@@ -52,14 +52,14 @@ def products_on_one_thread() -> AbstractContextManager:
 
 @lru_cache(maxsize=1)
 def _libraries(_modules: int) -> "ThreadpoolController":
-    """The loaded libraries with threads of their own; looks again after imports, which alone load others."""
+    """The loaded libraries that have their own threads; the cache key, the number of modules, changes with imports."""
     from threadpoolctl import ThreadpoolController  # noqa: PLC0415 (commands that run nothing do not need it)
 
     return ThreadpoolController()
 
 
 class Progress(NamedTuple):
-    """Progress of a run: the share decided (None if unknown), regions found, boxes bounded and still open."""
+    """Progress of a run: the share decided (None if unknown), regions found, boxes bounded, boxes still open."""
 
     share: float | None
     regions: int
@@ -72,10 +72,10 @@ ProgressReport = Callable[[Progress], None]
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How to run a question; None means that an option was not given.
+    """The options of a run; None means that an option was not given.
 
     until, goal and resume are for refinements: when to end, and the earlier refinement (or its directory) to continue.
-    w_delta and line are for searches: how close to follow the boundary, and where the line from zero ends.
+    w_delta and line are for searches: how closely to follow the boundary, and where the line from zero ends.
     """
 
     until: Until | None = None
@@ -107,10 +107,10 @@ WHY = {
     "goal": "only a refinement can stop before everything is decided, and resume later",
     "resume": "only a refinement can stop before everything is decided, and resume later",
     "threads": "a search runs in one thread",
-    "w_delta": "it sets how close gbs follows the boundary",
+    "w_delta": "it sets how closely gbs follows the boundary",
     "line": "it sets where gbs and boundary start to search",
 }
-"""Why only some methods have an option."""
+"""Why only some methods take an option."""
 
 
 def refuse_curved(question: "Question", method: str) -> str:
@@ -122,9 +122,9 @@ def refuse_curved(question: "Question", method: str) -> str:
 
 
 def changing_maps(question: "Question", *, is_search: bool = False) -> str | None:
-    """What changes within a region, if the question asks for attention, and only bounds prove it; None if nothing does.
+    """What changes within a region, so that only bounds can prove the attention; None if nothing changes.
 
-    Searches know no regions whose maps contain the image; maps do, if borders are straight.
+    If maps contain the image, a map can still label regions with straight borders; a search cannot.
     """
     is_known = not question.maps_change_in_regions if is_search else question.measures_regions
     if is_known or not question.property.asks_attention:
@@ -135,19 +135,19 @@ def changing_maps(question: "Question", *, is_search: bool = False) -> str | Non
 
 
 def refuse_changing_maps(question: "Question", *, is_search: bool = False) -> str | None:
-    """Why an engine that labels whole regions refuses a question about attention; None if it does not."""
+    """Why an engine that labels regions refuses a question about attention; None if it accepts it."""
     changing = changing_maps(question, is_search=is_search)
     if changing is None:
         return None
     if question.measures_regions:
-        return f"{changing}, so searches cannot label it; use --method map or refine, or --property cr"
-    return f"{changing}, so only bounds prove them; use --method refine, or --property cr"
+        return f"{changing}, so searches cannot label regions; use --method map or refine, or --property cr"
+    return f"{changing}, so only bounds can prove attention; use --method refine, or --property cr"
 
 
 class Engine(ABC):
-    """One way to answer questions. method: its name; takes: its options of a run.
+    """One way to answer questions. method: its name; takes: the options of a run that it accepts.
 
-    gives_shares: whether its results bound the shares of all labels, for requirements. sentence: the method for people.
+    gives_shares: whether its results bound the shares of all labels, for requirements. sentence: describes the method.
     """
 
     method: str
@@ -156,15 +156,15 @@ class Engine(ABC):
     gives_shares: bool = True
 
     def why_not(self, question: "Question") -> str | None:
-        """Why the engine refuses a question, with advice; None if it accepts it."""
+        """Why the engine refuses a question, and what to do instead; None if it accepts the question."""
         return None
 
     @abstractmethod
     def run(
         self, question: "Question", budget: Budget, options: RunOptions, progress: ProgressReport | None = None
     ) -> "Result":
-        """Answer a question within a budget; a partial result if the budget ends first."""
+        """Answer a question within a budget; the result is partial if the budget ends first."""
 
     @abstractmethod
     def restore(self, content: dict[str, Any], folder: Path, question: "Question") -> "Tiling[Any]":
-        """The tiling stored in a directory, given the content of its `result.json`; StoreError if it is damaged."""
+        """Restore the tiling from a directory and the content of its `result.json`; StoreError if it is damaged."""

@@ -1,7 +1,7 @@
-"""Where the attention is kept: AR, IR and AB of every region for one limit on the loss, from the stored curves.
+"""Labels the attention of every region, AR, IR or AB, for one limit on the loss, from the stored curves.
 
-A region is AR where the loss is at most the limit and IR where it is larger, by more than the error of the maps; other
-parts are undecided. The loss of the distance is ai, its limit δ.
+A region is AR where the loss is at most the limit and IR where it is larger, in both cases by more than the error of
+the maps; the rest is undecided. For the distance, the loss is ai and the limit is δ.
 """
 
 from dataclasses import dataclass, replace
@@ -19,9 +19,9 @@ from ..attention.spans import Spans
 class AttentionLabels:
     """For every region: surely ai ≤ δ for s in [inner0, inner1], and surely ai > δ outside [outer0, outer1].
 
-    s is t times the region's direction in along (R, D), a unit vector; None if no region has both labels. inner and
-    outer are (R, 2), an empty interval is (1, 0); ends (R, 2) is the range of s; reach (R, 2) encloses
-    [ai_min, ai_max].
+    s is the scalar product of t and the region's unit vector in along (R, D); along is None if no region has both
+    labels. inner and outer are (R, 2), an empty interval is (1, 0); ends (R, 2) is the range of s; reach (R, 2)
+    encloses [ai_min, ai_max].
     """
 
     delta: float
@@ -43,7 +43,7 @@ class AttentionLabels:
 
     @property
     def is_mixed(self) -> np.ndarray:
-        """AB: both surely occur (R,)."""
+        """AB: ai ≤ δ and ai > δ both surely occur in the region (R,)."""
         some_inside = self.inner[:, 0] <= self.inner[:, 1]
         some_outside = (self.outer[:, 0] > self.ends[:, 0]) | (self.outer[:, 1] < self.ends[:, 1])
         return some_inside & some_outside & ~self.is_kept & ~self.is_lost
@@ -52,9 +52,9 @@ class AttentionLabels:
 def label_attention(
     curves: Inconsistency, spans: Spans, delta: float, errors: MapErrors, doubtful: "Doubtful | None" = None
 ) -> AttentionLabels:
-    """Label all regions for δ; spans tell where they lie.
+    """Label all regions for δ; spans: where the regions lie.
 
-    One error bound for all maps comes first; curves that it leaves undecided are computed again with their own bounds.
+    One error bound for all maps is tried first; curves that it leaves undecided are recomputed with their own bounds.
     Doubtful regions have no certain map: only bounds that hold for every possible map decide them.
     """
     slack = np.full(len(curves.curve_cell), errors.coarse)
@@ -68,13 +68,13 @@ def label_attention(
 
 
 class Doubtful(NamedTuple):
-    """Regions (N,) whose maps are not certain, and bounds (N, 2) of the inconsistency that hold for every map."""
+    """Regions (N,) with uncertain maps, and bounds (N, 2) on the inconsistency that hold for every possible map."""
 
     regions: np.ndarray
     bounds: np.ndarray
 
     def among(self, chosen: np.ndarray) -> "Doubtful":
-        """The doubtful regions among the chosen ones (S,), ascending, as indices into these."""
+        """The doubtful regions among the chosen ones (S,), ascending, as indices into `chosen`."""
         places = np.searchsorted(chosen, self.regions)
         if not len(chosen):
             return Doubtful(places[:0], self.bounds[:0])
@@ -98,7 +98,7 @@ def _replaced(labels: AttentionLabels, chosen: np.ndarray, other: AttentionLabel
     ends, along = labels.ends.copy(), labels.along
     ends[chosen] = other.ends
     if along is not None and other.along is not None:
-        # Curves from scratch have slightly other directions.
+        # Recomputed curves have slightly different directions.
         along = along.copy()
         along[chosen] = other.along
     return replace(labels, inner=inner, outer=outer, reach=reach, ends=ends, along=along)
@@ -114,19 +114,19 @@ def label_coarsely(
 
 def unknown_attention(spans: Spans, delta: float) -> AttentionLabels:
     """Undecided labels for regions whose attention was not measured."""
-    # Without curves, nothing tells directions: regions are undecided as a whole.
+    # Without curves there are no directions: regions are undecided as a whole.
     count, ends = len(spans), spans.place(spans.taus)
     nothing, unknown = np.tile([1.0, 0.0], (count, 1)), np.tile([0.0, np.inf], (count, 1))
     return AttentionLabels(delta, nothing, ends, ends, unknown, spans.along)
 
 
 def reaches(curves: Inconsistency, spans: Spans, error: float | np.ndarray = 0.0) -> np.ndarray:
-    """Bounds (R, 2) of the smallest and largest loss on every region; error, or errors (Q,), bound those of maps."""
+    """Bounds (R, 2) on the smallest and largest loss on every region; error, one or (Q,): bounds the errors of maps."""
     return _label(curves, spans, 0.0, np.broadcast_to(error, len(curves.curve_cell))).reach
 
 
 def _is_open(labels: AttentionLabels, finest: float) -> np.ndarray:
-    """Regions that are not decided as a whole and whose undecided strip is wider than the share `finest` of them."""
+    """Regions not decided as a whole whose undecided strip is wider than the share `finest` of their width."""
     width = np.maximum(labels.ends[:, 1] - labels.ends[:, 0], 0.0)
     gap = np.abs(labels.inner - labels.outer).sum(axis=1)
     return ~labels.is_kept & ~labels.is_lost & ((gap > finest * width) | (width == 0.0))

@@ -1,4 +1,4 @@
-"""Bounds the loss on kinks if maps are multiplied by the image: the loss of a pattern then depends on theta."""
+"""Bounds the loss on kinks for maps that are multiplied by the image: there, a pattern's loss depends on theta."""
 
 from math import prod
 
@@ -16,13 +16,13 @@ from .hull_proof import vertex_batches
 from .settling import MOST_TOGETHER, PatternCorners, error_together
 
 MOST_PAIRS, PAIRS_AT_ONCE = 20_000, 1_024
-"""The most patterns that kinks add to regions if maps contain the image, and how many are measured at once."""
+"""The most pairs of a region and a pattern on its kinks to measure, and how many to measure at once."""
 
 WIDER = 1e5
-"""How many times farther from zero than errors a neuron may be at a vertex to count as uncertain near it."""
+"""A neuron counts as uncertain near a vertex if its form there is at most so many times the error from zero."""
 
 MOST_NEURONS = 64
-"""No kink has so many uncertain neurons: see MOST_TOGETHER."""
+"""More than the number of uncertain neurons at any kink: see MOST_TOGETHER."""
 
 
 def factored_kink_loss(
@@ -35,13 +35,13 @@ def factored_kink_loss(
 ) -> float:
     """An upper bound on the loss over all kinks, for maps times the image; infinite if unknown.
 
-    As `kink_inconsistency`, but patterns of other regions count, each near its kinks: they are judged with the pixels
-    of this region.
+    As `kink_inconsistency`, except that patterns of other regions count too: near a kink, they apply to the pixels of
+    this region.
 
-    Let a pattern differ from its region's in neurons K, and let S be the vertices where each F_k is at most WIDER times
-    `together`. A point of the region where all F_k are at most `together` is a mean of vertices in which those outside
-    S have a share of at most |K| / WIDER. So the losses of the pattern are bounded on the hull of S, and of the points
-    between S and the other vertices at that share.
+    Let a pattern differ from the region's in neurons K, and let S be the vertices where each F_k is at most WIDER times
+    `together`. A point of the region where all F_k are at most `together` is a mean of vertices, with a share of at
+    most |K| / WIDER from outside S. So it suffices to bound the pattern's loss on the hull of S and of the points that
+    lie this share of the way from S to the other vertices.
     """
     options = curves.options
     if options.measure == DISTANCE and not options.filter.is_linear:
@@ -82,7 +82,7 @@ def factored_kink_loss(
 
 
 def _near_hull(vertices: np.ndarray, inside: list[int]) -> np.ndarray:
-    """The chosen vertices, and points that lie from them a small share of the way to each of the others."""
+    """The chosen vertices, and the points a small share of the way from them to each of the other vertices."""
     others = np.delete(vertices, inside, axis=0)
     share = MOST_NEURONS / WIDER
     mixed = (1.0 - share) * vertices[inside][:, None] + share * others[None]

@@ -1,7 +1,7 @@
-"""Label and attention together: pieces also split at ai = δ, and bounds on the shares of the domain.
+"""Joins label and attention: splits pieces at ai = δ too, and bounds the shares of the domain.
 
-A piece is CR or MR by its winner, and AR or IR by its slab. Each piece has two strips: within the error of the decision
-boundary, and within the error of ai = δ. Their volumes count as undecided.
+The winner makes a piece CR or MR, its slab makes it AR or IR. Each piece has two strips: one within the error of the
+decision boundary, one within the error of ai = δ. Their volumes count as undecided.
 """
 
 from collections.abc import Sequence
@@ -18,10 +18,10 @@ from .attention import AttentionLabels
 from .classification import Pieces, strip_volumes
 
 OUTSIDE = 4.0
-"""No point of the unit square or cube is as far from zero in any direction."""
+"""Larger than the distance from zero to any point of the unit square or cube, in any direction."""
 
 NOTHING_ELSE = 1.0 - 1e-9
-"""A strip with at least this share of a piece counts as the whole piece."""
+"""A strip that covers at least this share of a piece counts as the whole piece."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,10 +67,10 @@ class JointPieces:
 
 @dataclass(frozen=True)
 class Shares:
-    """Shares of the domain: cells[label][attention], each index a `Kept` code; parts not reached are unknown.
+    """Shares of the domain: cells[label][attention], each index a `Kept` code; unreached parts are unknown.
 
-    On kinks, a share of at most `slivers`, the attention may differ from the cells. has_violation: the attention is
-    surely lost at a known theta, however small the share around it.
+    On kinks, with a share of at most `slivers`, the attention may differ from the cells. has_violation: the attention
+    is surely lost at a known theta, however small the share around it.
     """
 
     cells: tuple[tuple[float, float, float], tuple[float, float, float], tuple[float, float, float]]
@@ -78,7 +78,7 @@ class Shares:
     has_violation: bool = False
 
     def bounds(self, label: Kept | None, attention: Kept | None) -> tuple[float, float]:
-        """Lower and upper bound on the share with the given labels; None stands for any."""
+        """Lower and upper bound on the share with the given labels; None matches any label."""
         low = high = 0.0
         for i, row in enumerate(self.cells):
             for j, share in enumerate(row):
@@ -86,7 +86,7 @@ class Shares:
                     low += share
                 if (label in (None, i) or i == Kept.UNKNOWN) and (attention in (None, j) or j == Kept.UNKNOWN):
                     high += share
-        # The whole domain is exactly 1 and an empty part exactly 0; sums of shares may round.
+        # The whole domain is exactly 1 and an empty part exactly 0, although sums of shares round.
         total = sum(sum(row) for row in self.cells)
         low, high = (1.0 if low == total else min(low, 1.0)), (1.0 if high == total else min(high, 1.0))
         if attention is None:
@@ -126,14 +126,14 @@ def join(regions: RegionSet, pieces: Pieces, labels: AttentionLabels) -> JointPi
     along = labels.along[region]
     attention = np.where(inside, np.where(is_open[region], Kept.UNKNOWN, Kept.YES), Kept.NO)
     width = _strip_widths(split.polytopes, region, attention, inner, outer, along)
-    # A region that is decided as a whole has no strip, even if its slab rounds.
+    # A region that is decided as a whole has no strip, whatever the rounding of its slab.
     width[(labels.is_kept | labels.is_lost)[region]] = 0.0
     strip = np.zeros(len(split))
     for code, slab in ((Kept.YES, inner), (Kept.NO, outer)):
         chosen = np.flatnonzero((attention == code) & (width > 0.0))
         inside_slab = split.polytopes.slab_volumes(chosen, slab[region[chosen]], along[chosen])
         strip[chosen] = split.polytopes.volumes[chosen] - inside_slab if code == Kept.YES else inside_slab
-    # Rounding must not hide a narrow strip.
+    # A narrow strip must not vanish by rounding.
     volumes = split.polytopes.volumes
     strip = np.where(width > 0.0, np.clip(strip, UNIT * volumes, volumes), 0.0)
     return JointPieces(split, attention, strip_volumes(split, regions), strip)
@@ -147,7 +147,7 @@ def _strip_widths(
     outer: np.ndarray,
     along: np.ndarray,
 ) -> np.ndarray:
-    """The width (P,), in the direction along (P, D), of the part of each piece whose label is not certain."""
+    """The width (P,), in the direction along (P, D), of the part of each piece without a certain label."""
     low, high = polytopes.extent_along(along)
     kept = np.maximum(inner[region, 0] - low, 0.0) + np.maximum(high - inner[region, 1], 0.0)
     lost = np.maximum(np.minimum(high, outer[region, 1]) - np.maximum(low, outer[region, 0]), 0.0)
@@ -160,7 +160,7 @@ def piece_cells(joint: JointPieces) -> np.ndarray:
     label = np.where(joint.pieces.keeps_label, Kept.YES, Kept.NO)
     unknown = np.full(len(volumes), Kept.UNKNOWN)
     first, second = np.minimum(joint.label_strip, volumes), np.minimum(joint.attention_strip, volumes)
-    # The overlap of the strips is not known; both labels are unknown on the part that the strips must share.
+    # How much the strips overlap is unknown; where they must overlap, both labels are unknown.
     both = np.maximum(first + second - volumes, 0.0)
     cells = np.zeros((3, 3))
     np.add.at(cells, (label, joint.attention), np.maximum(volumes - first - second + both, 0.0))
@@ -171,30 +171,31 @@ def piece_cells(joint: JointPieces) -> np.ndarray:
 
 
 def add_cells(parts: Sequence[np.ndarray], slivers: float = 0.0) -> Shares:
-    """The shares of parts of the domain, given the volumes (3, 3) of each."""
+    """Add up the volumes (3, 3) of parts of the domain to shares."""
     rows = (tuple(float(share) for share in row) for row in np.sum(parts, axis=0))
     return Shares(tuple(rows), slivers)  # type: ignore[arg-type]
 
 
 def missing_cells(volume: float, pieces: int, dimension: int, *, is_partial: bool, holes: float) -> np.ndarray:
-    """The volumes (3, 3) where no piece covers the domain, so that label and attention are unknown.
+    """The volumes (3, 3) of the domain that no piece covers: label and attention are unknown there.
 
-    volume: of all pieces; `holes` bounds the volume of the gaps between regions.
+    volume: the total volume of all pieces; `holes` bounds the volume of the gaps between regions.
     """
     cells, missing = np.zeros((3, 3)), 1.0 - volume
     if is_partial:
-        # Nobody examined the missing part, however small.
+        # The missing part was never examined, however small it is.
         cells[Kept.UNKNOWN, Kept.UNKNOWN] += max(missing, UNIT)
     elif dimension > 2 and 64.0 * UNIT * (pieces + 16) < abs(missing) <= AREA:
         # Splitting regions into pieces may also leave gaps or overlaps; only their order of magnitude is known.
-        # (No map is off by more than AREA; regions inside boxes do not cover the domain, see `merged_answer`.)
+        # (No map is off by more than AREA. A larger part is missing if the regions fill single boxes only, see
+        # `merged_answer`.)
         cells[Kept.UNKNOWN, Kept.UNKNOWN] += min(1.0, 4.0 * abs(missing))
     cells[Kept.UNKNOWN, Kept.UNKNOWN] += holes
     return cells
 
 
 def shares(joint: JointPieces, *, is_partial: bool = False, slivers: float = 0.0, holes: float = 0.0) -> Shares:
-    """Add up the volumes of the pieces; where no piece covers the domain, label and attention are unknown.
+    """Add up the volumes of the pieces to shares; label and attention are unknown where no piece covers the domain.
 
     `holes` bounds the volume of the gaps between regions.
     """
@@ -206,9 +207,9 @@ def shares(joint: JointPieces, *, is_partial: bool = False, slivers: float = 0.0
 
 
 def _beyond_ends(slab: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """Slabs (R, 2) as they are cut: ends at a region's own ends lie outside the domain; an empty slab is upside down.
+    """Slabs (R, 2) ready to cut: ends at the region's own ends move outside the domain.
 
-    Otherwise rounding would invent strips at the ends of regions.
+    Without this, rounding would create strips at the ends of regions. An empty slab becomes (OUTSIDE, −OUTSIDE).
     """
     low = np.where(slab[:, 0] <= ends[:, 0], -OUTSIDE, slab[:, 0])
     high = np.where(slab[:, 1] >= ends[:, 1], OUTSIDE, slab[:, 1])

@@ -1,8 +1,8 @@
-"""Settles questions that float64 leaves open: labels and patterns exactly, attention on kinks by all patterns there.
+"""Settles cases that float64 leaves open: labels and patterns exactly, attention on kinks by all patterns there.
 
-A neuron whose computed form is only rounding may be exactly zero (weights often cancel exactly) or have either sign.
+A neuron whose computed form is mere rounding may be exactly zero (weights often cancel exactly) or have either sign.
 A margin below its error bound may be a violation, a tie, or neither. Ordinary networks have almost no such cases.
-If exact arithmetic is too expensive, they stay open.
+Cases for which exact arithmetic is too expensive stay open.
 """
 
 from collections.abc import Iterator
@@ -34,35 +34,35 @@ if TYPE_CHECKING:
     from ..exact import ExactLabels
 
 MOST_WEIGHTS = 20_000_000
-"""Weights that exact arithmetic may visit, counting the whole network for each polytope: about ten seconds."""
+"""The number of weights that exact arithmetic may visit, the whole network for each polytope: about ten seconds."""
 
 MOST_POLYTOPES = 1_000
 LIMIT_SECONDS = 10.0
 """Limits on exact settling: the number of polytopes, and the seconds for each."""
 
 WORTH_SETTLING = 1e-7
-"""A strip of this share of the domain is always worth settling."""
+"""A strip with more than this share of the domain is always worth settling."""
 
 Range = tuple[float, float]
 
 TINY = float(np.finfo(np.float64).tiny)
 
 LEAST_SHARE = 1e-6
-"""A pattern that holds on less than this share of a region belongs to its border; its volume counts as a sliver."""
+"""A pattern on less than this share of a region is part of the region's border; its volume counts as a sliver."""
 
 
 WIDE_KINKS = 1e-6
-"""The share of kinks from which the patterns of all regions are settled, if there are few regions."""
+"""If kinks have a larger share, the patterns of all regions are settled, provided there are few regions."""
 
 MOST_TOGETHER = 8
-"""The most neurons that may be uncertain at one vertex; windows count by their candidates."""
+"""The most neurons that may be uncertain at one vertex; a window counts by its candidates."""
 
 MOST_PATTERNS = 2_000
 """The most patterns to examine beyond those of the regions."""
 
 
 class Settled(NamedTuple):
-    """Regions that are still uncertain, and a bound on the volume where the others may have another pattern."""
+    """Regions that stay doubtful, and a bound on the volume where the other regions may have a different pattern."""
 
     doubtful: Doubtful
     slivers: float
@@ -78,8 +78,8 @@ def settle_patterns(
 ) -> Settled:
     """Find the regions without a certain pattern; `kinks` bounds the share of kinks from the errors of the walk.
 
-    Exact arithmetic settles the regions that the walk marked as doubtful, after those of windows whose entries are
-    equal by construction. If kinks are wide, it settles all regions, and its findings replace the bound.
+    Of the regions that the walk marked as doubtful, those with equal window entries by construction are settled first;
+    exact arithmetic settles the rest. If kinks are wide, it settles all regions, and its findings replace the bound.
     """
     is_wide = kinks > WIDE_KINKS and len(regions) <= affordable(compound) and not is_over(budget, OPTIONAL)
     chosen = np.arange(len(regions)) if is_wide else np.flatnonzero(regions.doubtful)
@@ -87,7 +87,7 @@ def settle_patterns(
         # Gaps between polytopes are as deep as the coverage and as long as the polytopes' sides.
         kinks = 2.0 * compound.coordinates * len(regions) * proof.around
     if curves.options.method.factor_baseline is not None:
-        # Patterns do not tell where pixels are black.
+        # Patterns do not show where pixels are black.
         kinks = min(1.0, kinks + pixel_kinks(compound, regions.accuracy))
     if not len(chosen):
         return Settled(Doubtful(chosen, np.zeros((0, 2))), kinks)
@@ -139,11 +139,11 @@ def label_pieces(
     """The regions split along the argmax, with the proved label of each piece.
 
     Bounds come first (`classify`). Among the pieces that they leave open, exact arithmetic settles those with wide
-    strips, or all of them if no piece is surely lost; one in `share` of what it can afford. Once a budget is over,
-    the rest stays open.
+    strips, or all of them if no piece is surely lost, but at most a `share`-th part of what is affordable. Once the
+    budget is over, the rest stays open.
     """
     pieces = classify(compound, regions, label, budget)
-    # Lost on at least a part of the piece: most pieces reach the decision boundary.
+    # Lost on at least a part of the piece: most pieces touch the decision boundary.
     is_lost = ~pieces.keeps_label & (pieces.margin[:, 0] < -pieces.slack)
     chosen = np.flatnonzero(pieces.has_strip)
     if not len(chosen):
@@ -169,7 +169,7 @@ def label_pieces(
             witnesses.append(found.witness)
         if found.outcome in (Outcome.KEPT, Outcome.LOST):
             is_kept, slack[piece] = found.outcome is Outcome.KEPT, 0.0
-            # The sign is proved; the size is only as computed.
+            # The sign is proved; the size is merely computed.
             margin[piece] = np.maximum(margin[piece], TINY) if is_kept else np.minimum(margin[piece], -TINY)
         elif found.shares is not None:
             kept, lost = found.shares.kept[0], found.shares.lost[0]
@@ -204,7 +204,7 @@ def affordable(compound: Compound) -> int:
 
 
 def exact_labels(compound: Compound, label: int, budget: Budget | None = None) -> "ExactLabels | None":
-    """Exact arithmetic for a compound network, until a budget is over; None if the network has no exact form."""
+    """Exact arithmetic for a compound network, until the budget is over; None if the network has no exact form."""
     from ..exact import ExactLabels  # noqa: PLC0415 (rarely needed)
 
     try:
@@ -234,22 +234,22 @@ def kink_inconsistency(
     bounder: Bounder,
     budget: Budget | None = None,
 ) -> float:
-    """An upper bound on ai over all kinks where patterns of no region occur; infinite if unknown.
+    """An upper bound on ai over all kinks with a pattern that belongs to no region; infinite if unknown.
 
-    `errors` are those of every neuron's form. The bound is 0 if only patterns of regions meet at kinks: ai there never
-    exceeds ai on the regions. A region's pattern may exceed it at another τ, where the expected map has moved on; such
-    a pattern counts too.
+    `errors` bounds the error of every neuron's form. The bound is 0 if only patterns of regions meet at kinks: ai there
+    never exceeds ai on the regions. The pattern of a region may still exceed it at another τ, where the expected map
+    has moved on; such a pattern counts too.
 
     With derivatives d_k in [0, 1] for the uncertain ReLUs, the gradient is affine in each d_k, so it is a mean of the
     gradients at the corners d_k ∈ {0, 1}, which are patterns. The derivatives of a window's entries are shares that add
-    up to one; the corners have one winner each. Distances are convex, hence ai is at most its largest value at a
-    corner. This fails for filters that are not linear, such as the absolute value. Other losses are not convex: their
-    bound holds for the patterns themselves, of which every theta has one (active means above 0).
+    up to one; each corner has one winner. Distances are convex, so ai is at most its largest value at a corner. This
+    fails for nonlinear filters, such as the absolute value. Other losses are not convex: their bound holds for the
+    patterns themselves, and every theta has exactly one (active means above 0).
 
     The vertices show which neurons are uncertain together. On a region every ReLU k has one sign, so its |form| is an
     affine function F_k ≥ 0, up to `missed`; for an entry k, F_k is the winner's form minus its own. Where all neurons
     of a set K are uncertain, Σ F_k ≤ Σ e_k, with the errors of both entries for windows. An affine function has its
-    minimum at a vertex; so at some vertex each F_k of the set is at most the sum of all errors.
+    minimum at a vertex, so at some vertex each F_k of the set is at most the sum of all errors.
     """
     moves, measure = compound.perturbed.moving_axis is not None, curves.options.measure
     is_convex = measure != DISTANCE or curves.options.filter.is_linear
@@ -289,9 +289,9 @@ def kink_inconsistency(
 
 
 def _known_ranges(regions: RegionSet, taus: list[Range], *, moves: bool) -> dict[tuple[int, bytes], Range]:
-    """For each pattern of a region (by knot cell if maps move): a range of τ where it exceeds no region.
+    """For each pattern of a region (per knot cell if maps move): a range of τ where its loss exceeds no region's.
 
-    The loss is a quasiconvex function of τ: between two regions with the same pattern it is no larger than in them.
+    The loss is a quasiconvex function of τ: between two regions with the same pattern, it is no larger than on them.
     """
     known: dict[tuple[int, bytes], Range] = {}
     rows = regions.patterns[np.arange(len(regions.patterns))]
@@ -306,9 +306,9 @@ def _joined(one: Range, other: Range) -> Range:
 
 
 def error_together(compound: Compound, regions: RegionSet, errors: list[np.ndarray]) -> float:
-    """How far from zero forms may be, all together, where neurons are uncertain: see `kink_inconsistency`.
+    """A bound on the sum of the F_k of neurons that are uncertain together: see `kink_inconsistency`.
 
-    It holds the errors of every ReLU, and of every entry with the winner of its window.
+    Sums the errors of every ReLU, and of every entry together with the winner of its window.
     """
     total = 0.0
     for layer, error in zip(compound.graph.layers, errors, strict=False):
@@ -319,12 +319,12 @@ def error_together(compound: Compound, regions: RegionSet, errors: list[np.ndarr
                 largest = np.maximum.reduceat(error[layer.entries], layer.starts)
                 own[layer.entries] = 2.0 * np.repeat(largest, np.diff(layer.starts, append=len(layer.entries)))
         total += float(own.sum())
-    # Forms vanish up to the sum of the errors; the values themselves may be off by one more error.
+    # Forms vanish up to the sum of the errors; the computed values may be off by the same sum again.
     return 2.0 * total + 2.0 * float(regions.accuracy.missed.sum())
 
 
 Choice = list[tuple[int, ...]]
-"""What an uncertain ReLU or window may be: lists of active neurons."""
+"""The possible states of an uncertain ReLU or window, each as the list of its active neurons."""
 
 
 class PatternCorners:
@@ -340,9 +340,9 @@ class PatternCorners:
         self.kind = np.concatenate(kinds)
 
     def choices(self, row: np.ndarray, uncertain: np.ndarray) -> list[Choice]:
-        """For every ReLU or window among the uncertain neurons what may be active there; row (bytes,) packs a pattern.
+        """The choice for every ReLU or window among the uncertain neurons; row (bytes,) is a packed pattern.
 
-        The winner in the pattern may always win.
+        The pattern's own winner of a window is always a candidate.
         """
         kind = self.kind[uncertain]
         found: list[Choice] = [[(), (neuron,)] for neuron in uncertain[kind == RELU].tolist()]
@@ -354,7 +354,7 @@ class PatternCorners:
         return found
 
     def patterns(self, row: np.ndarray, choices: list[Choice]) -> Iterator[bytes]:
-        """The packed patterns like a row (bytes,), with any choice for each of the uncertain ReLUs and windows."""
+        """The packed patterns that equal a row (bytes,), apart from any choice for the uncertain ReLUs and windows."""
         inactive = bytearray(row.tobytes())
         for neuron in (neuron for choice in choices for active in choice for neuron in active):
             inactive[self.byte[neuron]] &= ~self.bit[neuron]

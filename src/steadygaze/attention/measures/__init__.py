@@ -1,8 +1,8 @@
-"""Properties of attention, one file each: every file of this folder that defines a `Measure` is found.
+"""Properties of attention, one file each: `find_measures` finds every file of this folder that defines a `Measure`.
 
 Every property is a *loss*, a number of at least 0 for each theta: attention is kept where the loss is at most a limit.
-A measure has several forms: the plain definition, numbers for each pattern that answer for any limit and any error of
-the maps, an enclosure for boxes, words, and the script for the page of a report.
+A measure has several forms: the plain definition; numbers for each pattern, which determine the loss for any limit and
+any error of the maps; an enclosure for boxes; words; and the script for the report's page.
 """
 
 from abc import abstractmethod
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 NO_ATTENTION = 2.0
 """The loss of a map that is zero everywhere: no limit allows it."""
 WEIGHT_ERROR = 1e-10
-"""A bound of the error of a moved weight: a few roundings of numbers up to the width of an image of 10⁴ pixels."""
+"""A bound on the error of a moved weight: a few roundings of numbers up to the width of an image of 10⁴ pixels."""
 
 Ends = tuple[np.ndarray, np.ndarray]
 
 
 class Slabs(NamedTuple):
-    """For R regions: surely kept for τ in inner (R, 2), surely lost outside outer (R, 2); an empty interval is (1, 0).
+    """For R regions: proved kept for τ in inner (R, 2), proved lost outside outer (R, 2); an empty interval is (1, 0).
 
     reach (R, 2) encloses the loss.
     """
@@ -56,14 +56,13 @@ class Expectation:
 
 
 class Measure(Wording):
-    """A property of attention. Frozen: equal measures ask the same.
+    """A property of attention. Frozen: equal measures define the same property.
 
-    name: its word in `--attention`. option: the name of its threshold's option, None if it has none. default: that
+    name: its word in `--attention`. option: the option for its threshold, None if it has none. default: the default
     threshold. needs_mask: whether it needs a mask. classes: the default classes. uses_expected: whether it depends on
-    the expected maps. is_quasiconvex: whether losses up to any limit below 1 (any at all for distances) hold on an
-    interval of τ. norm: the
-    norm in which errors of maps are bounded, None if the question has one. marks: thresholds for which every summary
-    gives the share of AR.
+    the expected maps. is_quasiconvex: whether, for every limit below 1 (for distances, every limit), the τ with a loss
+    up to the limit form an interval. norm: the norm that bounds errors of maps, None if the question chooses it. marks:
+    thresholds for which every summary gives the share of AR.
     """
 
     name: ClassVar[str]
@@ -88,11 +87,11 @@ class Measure(Wording):
         return known[text]
 
     def with_threshold(self, text: str | float) -> tuple["Measure", Threshold]:
-        """The measure and the threshold that a text asks for."""
+        """Read a threshold; the measure changes too if the text sets more than the threshold."""
         return self, self.parse_threshold(text)
 
     def check_pixels(self, count: int) -> None:
-        """Raise OptionError if the measure asks for more than an image with so many pixels has."""
+        """Raise OptionError if the measure needs more pixels than the image has."""
         return
 
     def parse_threshold(self, text: str | float) -> Threshold:
@@ -109,15 +108,15 @@ class Measure(Wording):
         return Threshold(number, False, self.direction)
 
     def threshold_text(self, threshold: Threshold) -> str | None:
-        """The text that `with_threshold` reads back; None if there is no threshold to choose."""
+        """The text from which `with_threshold` restores measure and threshold; None if the threshold is fixed."""
         return str(threshold)
 
     def limit(self, threshold: Threshold, base: float) -> float:
-        """The largest loss that keeps the attention; `base` is what relative thresholds are shares of."""
+        """The largest loss at which the attention is kept; relative thresholds are shares of `base`."""
         return 1.0 - threshold.value(base)
 
     def threshold_at(self, limit: float, base: float) -> float:
-        """The threshold, in its own unit and absolute, that a limit stands for."""
+        """The absolute threshold, in its own unit, that corresponds to a limit."""
         return 1.0 - limit
 
     def slider(self, threshold: Threshold) -> tuple[Threshold, ...]:
@@ -125,7 +124,7 @@ class Measure(Wording):
         return tuple(Threshold(round(number / 100.0, 2), False, self.direction) for number in range(100, 0, -1))
 
     def base(self, original: np.ndarray, weights: np.ndarray | None, norm: Distance) -> float:
-        """What relative thresholds are shares of, from the filtered maps (K', C, H, W) of the unperturbed image."""
+        """The base of relative thresholds, from the filtered maps (K', C, H, W) of the unperturbed image."""
         return 1.0
 
     @abstractmethod
@@ -134,61 +133,61 @@ class Measure(Wording):
     ) -> np.ndarray:
         """The losses (B,) of filtered maps (B, K', C, H, W): the definition, and the reference for every other form.
 
-        expected (B or 1, K', C, H, W); weights (B or 1, H, W) of the mask.
+        expected (B or 1, K', C, H, W): the expected maps; weights (B or 1, H, W): the mask.
         """
 
     @property
     def tells_strayed(self) -> bool:
-        """Whether `strayed` names pixels."""
+        """Whether `strayed` returns pixels."""
         return type(self).strayed is not Measure.strayed
 
     def strayed(self, actual: np.ndarray, expected: np.ndarray, weights: np.ndarray | None) -> np.ndarray | None:
-        """The pixels (H, W) that hold the attention of maps (K', C, H, W) instead of those that should.
+        """The pixels (H, W) to which the attention of maps (K', C, H, W) has strayed.
 
-        None if the property does not tell.
+        None if the property does not locate attention.
         """
         return None
 
     @abstractmethod
     def sums(self, maps: np.ndarray, at: Expectation) -> np.ndarray:
-        """Numbers (P, S) of filtered maps (P, K', C, H, W) that tell their losses in a knot cell."""
+        """Numbers (P, S) that determine the losses of filtered maps (P, K', C, H, W) in a knot cell."""
 
     def cell_facts(self, at: Expectation) -> Any:
-        """What `slabs` and `values` need to know about a knot cell beside the sums."""
+        """Data about a knot cell that `slabs` and `values` need in addition to the sums."""
         return None
 
     def takes_factor(self, norm: Distance) -> bool:
         """Whether losses of gradients times the image are ratios of affine functions on a region (see `factored`).
 
-        Then `absolute_terms` and `term_weights` say which. Nothing may move.
+        `absolute_terms` and `term_weights` then define these functions. Requires that expected maps do not move.
         """
         return False
 
     def absolute_terms(self, maps: np.ndarray, at: Expectation) -> np.ndarray:
-        """Numbers of at least 0 (P, pixels) of filtered gradients (P, K', C, H, W), for every pixel and channel.
+        """Non-negative numbers (P, pixels) for filtered gradients (P, K', C, H, W), one for every pixel and channel.
 
-        Each is multiplied by the distance of its pixel from the baseline. The expected maps are gradients, too.
+        The loss multiplies each by the distance of its pixel from the baseline. The expected maps are gradients, too.
         """
         raise NotImplementedError(f"losses of {self.name} are not affine on regions")
 
     def term_weights(self, at: Expectation) -> np.ndarray:
-        """Weights (2, pixels) of these numbers, of at least 0: the loss is the first sum divided by the second.
+        """Non-negative weights (2, pixels) of these numbers: the loss is the first weighted sum divided by the second.
 
-        One row stands for a sum that is divided by one.
+        A single row means that the loss is the first sum itself.
         """
         raise NotImplementedError(f"losses of {self.name} are not affine on regions")
 
     def largest_loss(self, bound: np.ndarray) -> np.ndarray:
-        """The largest losses that bounds (N,) of the ratio leave possible; infinite where the divisor may be 0."""
+        """The largest losses that upper bounds (N,) on the ratio allow; a bound is infinite if the divisor may be 0."""
         return bound
 
     @abstractmethod
     def count(self, shape: tuple[int, ...], *, moves: bool) -> int:
-        """How many numbers `sums` gives for images of a shape (C, H, W)."""
+        """The number of columns of `sums` for images of a shape (C, H, W)."""
 
     @abstractmethod
     def slabs(self, curves: "Inconsistency", taus: np.ndarray, limit: float, error: np.ndarray) -> Slabs:
-        """Where the loss is at most a limit, for regions with ranges of τ (R, 2); error (Q,) bounds that of the maps.
+        """Find where the loss is at most a limit on regions with ranges taus (R, 2); error (Q,) bounds errors of maps.
 
         Holds over the real numbers, whatever the rounding of the sums.
         """
@@ -199,14 +198,14 @@ class Measure(Wording):
 
     @abstractmethod
     def enclose(self, maps: "Intervals", expected: Ends, weights: Ends | None, norm: Distance) -> np.ndarray:
-        """Proved bounds (B, 2) of the loss on boxes: filtered maps (B, K', C, H, W) within intervals.
+        """Proved bounds (B, 2) on the loss over boxes, given intervals of the filtered maps (B, K', C, H, W).
 
-        The expected maps lie between two ends, each (B or 1, K', pixels); the mask's weights too, each
+        expected: lower and upper ends of the expected maps, each (B or 1, K', pixels). weights: those of the mask, each
         (B or 1, pixels).
         """
 
     def slack(self, curves: "Inconsistency", curve: int, taus: np.ndarray, error: float) -> float:
-        """How far errors of the maps may change the losses of one curve, on a range of τ (2,); without rounding."""
+        """How much errors of the maps can change the losses of one curve on a range of τ (2,), without rounding."""
         both = replace(curves, curve=np.full(2, curve))
         ends = np.repeat(taus[:, None], 2, axis=1)
         reaches = (self.slabs(both, ends, 0.0, np.full(len(curves.curve_cell), one)).reach for one in (error, 0.0))
@@ -220,7 +219,7 @@ def absolute_sums(maps: np.ndarray) -> np.ndarray:
     >>> absolute_sums(np.array([[[[[-1.0]]], [[[2.0]]]]]))
     array([[3.]])
     """
-    # Class by class: numpy takes several times as long to add up an axis of few entries.
+    # Class by class: numpy is several times slower at summing along a short axis.
     total = np.abs(maps[:, 0])
     for number in range(1, maps.shape[1]):
         total += np.abs(maps[:, number])

@@ -1,4 +1,4 @@
-"""Alike: the maps point the same way as the expected ones; the cosine of the two is at least γ."""
+"""Alike: the maps point the same way as the expected maps; the cosine between them is at least γ."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
@@ -17,16 +17,17 @@ if TYPE_CHECKING:
     from ..inconsistency import Inconsistency
 
 MOVED = 1e-12
-"""A bound of the error of a moved map, relative to its size: a few roundings of numbers up to the image's width."""
+"""A bound on the error of a moved map, relative to its size: a few roundings of numbers up to the image's width."""
 
 STEPS = np.linspace(0.0, 1.0, 9)
+"""Where the cosine is computed along a range of τ."""
 
 
 @dataclass(frozen=True)
 class Alike(Measure):
     """The loss is 1 − cos(actual, expected), over pixels, channels and classes together; from 0 to 2.
 
-    A map that is zero everywhere, or an expected map that is, has no direction.
+    If the actual or the expected map is zero everywhere, there is no direction: the loss is `NO_ATTENTION`.
     """
 
     name: ClassVar[str] = "alike"
@@ -122,7 +123,7 @@ class Alike(Measure):
         return Slabs(inner, outer, reach)
 
     def _reach(self, curves: "Inconsistency", taus: np.ndarray, error: np.ndarray) -> np.ndarray:
-        """Bounds (R, 2) of the loss over ranges of τ."""
+        """Bounds (R, 2) on the loss over ranges of τ."""
         across, change, size, start, mixed, square = (part[:, None] for part in curves.sums[curves.curve].T)
         rounding = gamma(curves.terms + 16)
         at = taus[:, :1] + STEPS * (taus[:, 1:] - taus[:, :1])
@@ -135,7 +136,7 @@ class Alike(Measure):
             cosines = (across + change * at) / (size * np.sqrt(start + 2.0 * mixed * at + square * at**2))
             slack = 2.0 * error / size[:, 0] + 2.0 * off / expected
             slack = slack + 16.0 * rounding * (1.0 + (largest / expected) ** 2)
-            # Half the way between two steps, at the largest speed of a direction.
+            # Between two steps, the cosine changes by at most half a step times the largest speed of a direction.
             between = np.sqrt(square[:, 0]) / expected * (taus[:, 1] - taus[:, 0]) / (2.0 * (len(STEPS) - 1))
             lowest = np.where((cosines[:, [0, -1]] >= 0.0).all(axis=1), cosines[:, [0, -1]].min(axis=1), -1.0)
             lowest = np.maximum(lowest, cosines.min(axis=1) - between)
@@ -176,7 +177,7 @@ class Alike(Measure):
 
 
 def _norm_ends(low: np.ndarray, high: np.ndarray, terms: int) -> tuple[np.ndarray, np.ndarray]:
-    """Proved bounds (B,) of the norms of vectors between low and high (B, n)."""
+    """Proved bounds (B,) on the norms of vectors between low and high (B, n)."""
     least = np.where((low < 0.0) & (high > 0.0), 0.0, np.minimum(np.abs(low), np.abs(high)))
     most = np.maximum(np.abs(low), np.abs(high))
     return np.sqrt((least**2).sum(axis=1)) * down(terms), np.sqrt((most**2).sum(axis=1)) * up(terms) + LEAST_ROOT

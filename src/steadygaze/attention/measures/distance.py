@@ -1,4 +1,4 @@
-"""The paper's property: the maps stay close to the expected ones, Σ_j dist(map_j, expected_j) ≤ δ."""
+"""Distance, the paper's property: the maps stay close to the expected maps, Σ_j dist(map_j, expected_j) ≤ δ."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class Inconsistent(Measure):
     """The loss is the inconsistency ai itself; δ is absolute, or relative to the size of the original maps.
 
-    Its curves have a form of their own, so `sums` is never asked for: see `inconsistency`.
+    Its curves have their own form (see `inconsistency`), so `sums` is never called.
     """
 
     name: ClassVar[str] = "distance"
@@ -95,7 +95,7 @@ class Inconsistent(Measure):
         return np.array([float(sum(norm.size(part) for part in maps)) for maps in actual - expected])
 
     def sums(self, maps: np.ndarray, at: Expectation) -> np.ndarray:
-        raise NotImplementedError("the curves of distances have a form of their own")
+        raise NotImplementedError("distances have no sums: `inconsistency` computes their curves")
 
     def takes_factor(self, norm: Distance) -> bool:
         return norm is Distance.L1
@@ -150,13 +150,13 @@ class Inconsistent(Measure):
         sums = np.empty((boxes, classes, 2))
         map_distances(centre, radius, *expected, gamma(2), norm.value, sums)
         if norm is Distance.L2:
-            # An overflown sum of squares gives no lower bound.
+            # A sum of squares that overflowed gives no lower bound.
             sums[:, :, 0] = np.where(np.isfinite(sums[:, :, 0]), sums[:, :, 0], 0.0)
             sums = np.sqrt(sums)
         lower, upper = sums.sum(axis=1).T
         terms, tiny = classes + centre.shape[2] + 8, classes * LEAST_ROOT
         least, most = np.maximum(lower * down(terms) - tiny, 0.0), upper * up(terms) + tiny
-        # Maps that are exactly zero, as expected, do not differ at all; a sum may be zero by underflow alone.
+        # If maps and expected maps are exactly zero, so is the distance; otherwise a zero sum may be an underflow.
         for box in np.flatnonzero(upper == 0.0) if not any(end.any() for end in expected) else ():
             most[box] = tiny if centre[box].any() or radius[box].any() else 0.0
         # After an overflow, nothing is known.

@@ -5,7 +5,7 @@ from ...compiling import compiled
 
 @compiled
 def map_distances(centre, radius, low, high, slack, order, out):
-    """Add up the least and greatest differences between maps centre ± radius (B, K, P) and expected maps.
+    """Sum the least and greatest differences between maps centre ± radius (B, K, P) and expected maps.
 
     The expected maps lie between low and high (B or 1, K, P). out (B, K, 2): sums of differences, or of squares
     (order 2).
@@ -28,9 +28,9 @@ def map_distances(centre, radius, low, high, slack, order, out):
 
 @compiled
 def mass_ends(centre, radius, low, high, slack, out):
-    """Add up the least and greatest masses of maps centre ± radius (B, N, P), given weights between low and high.
+    """Sum the least and greatest masses of maps centre ± radius (B, N, P), given weights between low and high.
 
-    low, high: (B or 1, P). out (B, 6): least and greatest mass outside the mask, on it, and altogether.
+    low, high: (B or 1, P). out (B, 6): least and greatest mass outside the mask, on the mask, and in total.
     """
     boxes, rows, size = centre.shape
     for b in range(boxes):

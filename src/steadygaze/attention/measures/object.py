@@ -1,4 +1,4 @@
-"""On the object: at least a share τ of the maps' mass, Σ|map|, lies on the mask."""
+"""Object: at least a share τ of the maps' mass, Σ|map|, lies on the mask."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from ..inconsistency import Inconsistency
 
 STOOD = 1e-12
-"""In place of WEIGHT_ERROR where moved weights leave the mass as it is: only whole pixels moved, or nothing did."""
+"""Replaces WEIGHT_ERROR where the moved weights leave the mass unchanged: nothing moved, or whole pixels did."""
 
 
 @dataclass(frozen=True)
 class OnObject(Measure):
     """The loss is the share of the mass outside the mask. τ is absolute, or relative to the unperturbed image's share.
 
-    A map that is zero everywhere has no attention.
+    The loss of a map that is zero everywhere is `NO_ATTENTION`.
     """
 
     name: ClassVar[str] = "object"
@@ -60,7 +60,7 @@ class OnObject(Measure):
 
     def clauses(self, stated: Stated) -> Clauses:
         share, mass = 100.0 * (1.0 - stated.limit), stated.of_maps("mass")
-        # Rounded so that each sentence stays true; a share that people chose has few digits.
+        # Rounded in the direction that keeps each sentence true.
         least, most = rounded_down(_exact(share)), rounded_up(_exact(share))
         kept = f"at least {least} % of {mass} stays on the object"
         return Clauses(kept, f"less than {most} % of {mass} is on the object")
@@ -70,7 +70,7 @@ class OnObject(Measure):
         if after > TOO_LARGE:
             return f"{mass} is zero there"
         was = "" if before is None else f"; without perturbation, {self.value_text(before)} is"
-        # With enough digits to differ from the threshold.
+        # As many digits as it takes to differ from the threshold.
         limit = self.number(1.0 - stated.limit, ALL_DIGITS)
         left = next((text for d in (4, 6, 8) if (text := self.value_text(after, d)) != limit), f"just below {limit}")
         return f"{left} of {mass} is on the object there{was}"
@@ -90,7 +90,7 @@ class OnObject(Measure):
         before, asked = self.number(stated.base, 3), self.number(1.0 - stated.limit, 3)
         return (
             f"{before} of {stated.of_maps('mass')} is on the object at the unperturbed image, so {self.symbol} = "
-            f"{stated.percent} asks for at least {asked}; an absolute {self.symbol} asks the same of every network",
+            f"{stated.percent} requires at least {asked}; an absolute {self.symbol} requires the same of every network",
         )
 
     def parse_threshold(self, text: str | float) -> Threshold:
@@ -103,8 +103,8 @@ class OnObject(Measure):
         number = number / 100.0 if is_relative else number
         if not 0.0 < number <= 1.0:
             raise OptionError(
-                f"tau {words!r} is not a threshold; expected a share of the mass above 0 and up to 1 such as 0.5, or "
-                "of the unperturbed image's share such as 90%"
+                f"tau {words!r} is not a threshold; expected a share of the mass above 0 and up to 1, such as 0.5, or "
+                "a percentage of the unperturbed image's share, such as 90%"
             )
         return Threshold(number, is_relative, self.direction)
 
@@ -121,7 +121,7 @@ class OnObject(Measure):
             return np.where(total == 0.0, NO_ATTENTION, outside / total)
 
     def strayed(self, actual: np.ndarray, expected: np.ndarray, weights: np.ndarray | None) -> np.ndarray | None:
-        """The fewest pixels off the object that hold half of what such pixels gained, as shares of all mass."""
+        """The fewest pixels off the object that hold half of the gain off the object, in shares of the total mass."""
         assert weights is not None
         ours, theirs = (np.abs(maps).sum(axis=(0, 1)) for maps in (actual, expected))
         gained = ours / (ours.sum() or 1.0) - theirs / (theirs.sum() or 1.0)
@@ -133,7 +133,7 @@ class OnObject(Measure):
         return found.reshape(gained.shape)
 
     def sums(self, maps: np.ndarray, at: Expectation) -> np.ndarray:
-        """The mass outside the mask at τ = 0, its change per unit of τ, and all mass."""
+        """The mass outside the mask at τ = 0, its change per unit of τ, and the total mass."""
         assert at.weights is not None
         mass = np.abs(maps).sum(axis=(1, 2)).reshape(len(maps), -1)
         columns = [1.0 - at.weights.ravel(), np.ones(mass.shape[1])]
@@ -152,7 +152,7 @@ class OnObject(Measure):
         return np.stack([outside, np.ones(len(outside))])
 
     def largest_loss(self, bound: np.ndarray) -> np.ndarray:
-        # Where there may be no mass, there may be no attention.
+        # If the mass may be zero, so may the attention.
         return np.where(np.isinf(bound), NO_ATTENTION, np.minimum(bound, 1.0))
 
     def count(self, shape: tuple[int, ...], *, moves: bool) -> int:
@@ -162,7 +162,7 @@ class OnObject(Measure):
         outside, change, mass = curves.sums[curves.curve].T
         error = error[curves.curve]
         rounding = gamma(curves.terms + 16)
-        # Between the real masses and the computed ones lie the error of the maps, and rounding.
+        # The exact masses differ from the computed ones by the error of the maps and by rounding.
         least = mass * (1.0 - rounding) - error * (1.0 + rounding)
         with np.errstate(divide="ignore", invalid="ignore"):
             slack = np.where(least > 0.0, 2.0 * error / least * (1.0 + 1e-9) + 8.0 * rounding, np.inf)
@@ -192,7 +192,7 @@ class OnObject(Measure):
         with np.errstate(divide="ignore", invalid="ignore"):
             low = np.where(out_least > 0.0, out_least / (out_least + on_most) * down(4), 0.0)
             high = np.minimum(out_most / (out_most + on_least) * up(4), 1.0)
-        # The map may be zero everywhere, or surely is.
+        # The map may be zero everywhere (high), or is proved to be (low).
         high = np.where(all_least > 0.0, high, NO_ATTENTION)
         low = np.where(all_most == 0.0, NO_ATTENTION, low)
         return np.stack([np.where(is_unknown, 0.0, low), np.where(is_unknown, NO_ATTENTION, high)], axis=1)
@@ -210,7 +210,7 @@ NOTHING = np.array([1.0, 0.0])
 def slabs_between(low: np.ndarray, high: np.ndarray, taus: np.ndarray, limit: float) -> Slabs:
     """The slabs of losses between two lines, given by their values (R, 2) at the ends of the ranges taus (R, 2).
 
-    Where a value is not finite, nothing is known.
+    Nothing is known about a region with a value that is not finite.
 
     >>> taus, line = np.array([[0.0, 1.0]]), np.array([[0.25, 0.75]])
     >>> slabs_between(line - 0.25, line + 0.25, taus, 0.5).outer.round(9).tolist()
@@ -226,17 +226,17 @@ def slabs_between(low: np.ndarray, high: np.ndarray, taus: np.ndarray, limit: fl
 
 
 def _below(values: np.ndarray, taus: np.ndarray, limit: float, side: float) -> np.ndarray:
-    """Where (R, 2) lines are at most a limit, rounded outward (side 1) or inward (side −1)."""
+    """The intervals (R, 2) where lines are at most a limit, rounded outward (side 1) or inward (side −1)."""
     is_below = values <= limit
     first, last = taus.T
     rise = values[:, 1] - values[:, 0]
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.clip((limit - values[:, 0]) / rise, 0.0, 1.0)
     crossing = first + share * (last - first)
-    # The rounding of the share, of the product and of the sum.
+    # Covers the rounding of the share, the product and the sum.
     off = side * 16.0 * UNIT * (np.abs(first) + np.abs(last))
     begins, ends = is_below[:, 0] & ~is_below[:, 1], ~is_below[:, 0] & is_below[:, 1]
     start = np.where(ends, np.clip(crossing - off, first, last), first)
     stop = np.where(begins, np.clip(crossing + off, first, last), last)
-    # An inward rounding may leave nothing but an end, which is below by its own value.
+    # Inward rounding may leave only an end of the range; the value there is itself at most the limit.
     return np.where((is_below[:, 0] | is_below[:, 1])[:, None], np.stack([start, stop], axis=1), NOTHING)

@@ -17,21 +17,23 @@ if TYPE_CHECKING:
 
 HALF = 0.5
 FLAT = 0.01
-"""Weights that change more slowly than this per pixel have no certain crossing of 0.5."""
+"""If a weight changes by less than this per pixel, its crossing of 0.5 counts as uncertain."""
 AROUND = 1e-8
-"""A bound of the error of a crossing of 0.5: WEIGHT_ERROR / FLAT."""
+"""A bound on the error of a crossing of 0.5: WEIGHT_ERROR / FLAT."""
 NONE = -1.0
-"""The largest value among no pixels."""
+"""The largest value of an empty set of pixels."""
 
 ON, OFF, RISE, RISE_AT, RISE_OTHER, FALL, FALL_AT, FALL_OTHER, UNSURE = range(9)
-"""Columns of the sums: the largest value on the object, off it, where it comes, where it goes, and elsewhere."""
+"""Columns of the sums: the largest value on the object (ON), off it (OFF), among pixels that the object reaches (RISE)
+or leaves (FALL) within the knot cell, and among pixels with an uncertain crossing (UNSURE). _AT: the τ of that pixel's
+crossing; _OTHER: the largest value among such pixels with another crossing."""
 
 
 @dataclass(frozen=True)
 class Pointing(Measure):
-    """The loss is 0 where a largest entry lies on the object, and 1 elsewhere; there is no threshold.
+    """The loss is 0 if a largest entry lies on the object, and 1 otherwise; there is no threshold.
 
-    A map that is zero everywhere points nowhere.
+    A map that is zero everywhere points nowhere: its loss is `NO_ATTENTION`.
     """
 
     name: ClassVar[str] = "pointing"
@@ -116,7 +118,7 @@ class Pointing(Measure):
         return (sizes == sizes.max()) & (sizes > 0.0)
 
     def sums(self, maps: np.ndarray, at: Expectation) -> np.ndarray:
-        """The largest values by where the object is: see the names of the columns."""
+        """The largest values on and off the object; the columns are `ON` to `UNSURE`."""
         assert at.weights is not None
         sizes = np.abs(maps).max(axis=(1, 2)).reshape(len(maps), -1)
         weights = at.weights.ravel()
@@ -162,7 +164,7 @@ class Pointing(Measure):
         outer = np.where(is_zero[:, None], nothing, np.where(is_unknown[:, None], taus, outer))
         if limit < 1.0:
             return Slabs(inner, outer, np.stack([low, high], axis=1))
-        # A limit of 1 or more asks for less than pointing: only zero maps have a larger loss.
+        # A limit of 1 or more is weaker than pointing: only zero maps have a larger loss.
         inner = np.where((high <= limit)[:, None], taus, nothing)
         outer = np.where((low > limit)[:, None], nothing, taus)
         return Slabs(inner, outer, np.stack([low, high], axis=1))
@@ -170,7 +172,7 @@ class Pointing(Measure):
     def _segments(
         self, sums: np.ndarray, taus: np.ndarray, error: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Edges (R, 6) of five segments of τ, whether each (R, 5) touches the range, and its state (R, 5).
+        """Edges (R, 6) of five segments of τ, whether each segment (R, 5) touches the range, and its state (R, 5).
 
         States: 0 kept, 1 open, 2 lost.
         """
@@ -236,7 +238,7 @@ class Pointing(Measure):
 
 
 def absolute_ends(maps: "Intervals", pixels: int) -> Ends:
-    """Proved bounds (B, N, pixels) of the absolute values of maps (B, K', C, H, W); NaN becomes infinite."""
+    """Proved bounds (B, N, pixels) on the absolute values of maps (B, K', C, H, W); 0 and infinity for NaN."""
     low, high = (end.reshape(len(maps.centre), -1, pixels) for end in maps.ends)
     least = np.where((low < 0.0) & (high > 0.0), 0.0, np.minimum(np.abs(low), np.abs(high)))
     most = np.maximum(np.abs(low), np.abs(high))

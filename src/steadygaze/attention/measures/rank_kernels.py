@@ -1,4 +1,4 @@
-"""Compiled loops that count common pixels of packed sets."""
+"""Compiled loops that count the pixels that packed sets have in common."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from ...compiling import compiled
 
 @compiled
 def _bits(word):
-    """The number of bits of a number below 2³²."""
+    """The number of one bits in a number below 2³²."""
     count = np.uint64(0)
     while word:
         word &= word - np.uint64(1)
@@ -25,17 +25,18 @@ def _common(first, second):
 
 @compiled
 def overlaps(tops, sure, likely, out):
-    """How many pixels of sets (N, W) are in others (N, W), at least and at most, into out (N, 2)."""
+    """Count the pixels of sets tops (N, W) that are in sets sure and likely (N, W), into out (N, 2)."""
     for n in range(tops.shape[0]):
         out[n, 0], out[n, 1] = _common(tops[n], sure[n]), _common(tops[n], likely[n])
 
 
 @compiled
 def segment_slabs(tops, unsure, curve, taus, ends, sure, likely, k, limit, out):
-    """The slabs and reach of losses that are constant on segments of τ, into out (R, 6): inner, outer, reach.
+    """Write the slabs and reach of losses that are constant on segments of τ to out (R, 6): inner, outer, reach.
 
-    tops (Q, W): the k strongest pixels of a curve; unsure (Q,): how many of them are not certain, −1 for unknown.
-    curve (R,) and taus (R, 2): of every region. ends (J + 1,), sure and likely (J, W): see `Strongest`.
+    tops (Q, W): the k strongest pixels of each curve; unsure (Q,): how many of them are uncertain, −1 if unknown.
+    curve (R,) and taus (R, 2): curve and range of τ of every region. ends (J + 1,), sure and likely (J, W): see
+    `Strongest`.
     """
     for r in range(curve.shape[0]):
         q, low, high = curve[r], taus[r, 0], taus[r, 1]

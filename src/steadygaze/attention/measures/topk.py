@@ -1,4 +1,4 @@
-"""Top k: of the k strongest pixels of the expected maps, at least a share are among the k strongest of the maps."""
+"""Top k: at least a given share of the k strongest expected pixels are among the k strongest actual pixels."""
 
 from dataclasses import dataclass
 from math import ceil
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from ..inconsistency import Inconsistency
 
 LEVELS = 10.0 ** np.arange(-9.0, -2.0)
-"""Strengths closer than such a share of the largest one count as tied: each level allows for larger errors."""
+"""Strengths closer together than this share of the largest one count as tied: higher levels allow larger errors."""
 
 HALVINGS = 20
 """How often the range of a knot cell is halved to separate the thetas where the strongest expected pixels change."""
 
 BITS = 32
-"""Pixels in one number of the sums."""
+"""The number of pixels packed into one number of the sums."""
 
 
 class Strongest(NamedTuple):
     """The k strongest expected pixels on segments of τ, which cover a knot cell.
 
-    ends (J + 1,): of the segments. sure and likely (J, W): pixels surely among the k strongest, and those that may be,
-    packed.
+    ends (J + 1,): the ends of the segments. sure and likely (J, W): the pixels that are surely, and that may be, among
+    the k strongest, packed.
     """
 
     ends: np.ndarray
@@ -52,7 +52,7 @@ class ExpectedTops:
         self._found: dict[int, Strongest] = {}
 
     def levels(self, error: np.ndarray) -> np.ndarray:
-        """The level (N,) that allows for errors (N,) of the expected maps; −1 if none does."""
+        """The first level (N,) that allows errors (N,) of the expected maps; −1 if none does."""
         found = np.searchsorted(0.25 * LEVELS * self.largest, error)
         # NaN and infinity come last.
         return np.where(found < len(LEVELS), found, -1)
@@ -70,11 +70,11 @@ class ExpectedTops:
         for depth in range(HALVINGS + 1):
             middle, half = 0.5 * (low + high), 0.5 * (high - low)
             values = np.abs(self.start + middle[:, None, None] * self.slope).sum(axis=1)
-            # Half of `close` is for the errors of the maps and for the rounding here.
+            # Half of `close` covers the errors of the maps and the rounding here.
             reach = half[:, None] * speed + 0.5 * close
             is_in, may_be = ranked(values - reach, values + reach, self.k)
             is_done = (is_in.sum(axis=1) == self.k) | (depth == HALVINGS) | (not speed.any())
-            # Bits that are not worth separating further: the pieces are as small as the ties.
+            # Not worth halving further: strengths change by much less than the width of a tie.
             is_done |= 2.0 * half * speed.max() < 0.1 * close
             starts.append(low[is_done])
             sure.append(is_in[is_done])
@@ -94,7 +94,7 @@ class ExpectedTops:
 
 
 def ranked(low: np.ndarray, high: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Which numbers between low and high (B, n) are surely among the k largest, and which may be."""
+    """Which of the numbers between low and high (B, n) are surely among the k largest, and which may be."""
     count = low.shape[1]
     if k >= count:
         return np.ones(low.shape, dtype=bool), np.ones(low.shape, dtype=bool)
@@ -104,7 +104,7 @@ def ranked(low: np.ndarray, high: np.ndarray, k: int) -> tuple[np.ndarray, np.nd
 
 
 def packed(chosen: np.ndarray) -> np.ndarray:
-    """Which pixels (B, n), as numbers (B, W) of `BITS` bits each.
+    """Pack sets of pixels (B, n) into numbers (B, W) of `BITS` bits each.
 
     >>> packed(np.array([[True, False, True]])).tolist()
     [[5]]
@@ -117,14 +117,15 @@ def packed(chosen: np.ndarray) -> np.ndarray:
 
 
 GAPS = 4
-"""How many pixels around rank k may be too close to tell before nothing is known."""
+"""If so many pixels around rank k are too close to separate, nothing is known about the k strongest."""
 
 
 @dataclass(frozen=True)
 class TopK(Measure):
     """The loss is 1 − |top_k(E) ∩ top_k(G)| / k. The strength of a pixel sums over channels and chosen classes.
 
-    Of equally strong pixels the first counts, row by row. A map that is zero everywhere has no strongest pixels.
+    Among equally strong pixels the first, row by row, ranks higher. The loss of a map that is zero everywhere is
+    `NO_ATTENTION`.
     """
 
     name: ClassVar[str] = "topk"
@@ -199,18 +200,20 @@ class TopK(Measure):
         if not colon:
             return self, self.parse_threshold(text)
         if not count.strip().isdecimal() or int(count) < 1:
-            raise OptionError(f"top {words!r} is not a threshold; expected pixels and a share such as 50:0.8")
+            raise OptionError(f"top {words!r} is not a threshold; expected pixels and a share, such as 50:0.8")
         return TopK(int(count)), self.parse_threshold(share)
 
     def check_pixels(self, count: int) -> None:
         if self.k > count:
-            raise OptionError(f"top asks for the {self.k} strongest pixels, but the image has {count}; give fewer")
+            raise OptionError(
+                f"top asks for the {self.k} strongest pixels, but the image has {count}; give a smaller number"
+            )
 
     def threshold_text(self, threshold: Threshold) -> str | None:
         return f"{self.k}:{threshold}"
 
     def limit(self, threshold: Threshold, base: float) -> float:
-        # Half a pixel more: the count decides, not the rounding of its share.
+        # Half a pixel of room: the count decides, not the rounding of its share.
         return 1.0 - (ceil(threshold.number * self.k - 1e-9) - 0.5) / self.k
 
     def losses(
@@ -223,19 +226,19 @@ class TopK(Measure):
         return np.where(np.isnan(ours).any(axis=1), np.nan, loss)
 
     def strayed(self, actual: np.ndarray, expected: np.ndarray, weights: np.ndarray | None) -> np.ndarray | None:
-        """The pixels among the k strongest that should not be."""
+        """The pixels among the k strongest that are not expected to be."""
         ours, theirs = (np.abs(maps).sum(axis=(0, 1)).reshape(1, -1) for maps in (actual, expected))
         return (self._tops(ours) & ~self._tops(theirs)).reshape(actual.shape[2:])
 
     def _tops(self, strengths: np.ndarray) -> np.ndarray:
-        """Whether each pixel (B, n) is among the k strongest; the first of equal ones is."""
+        """Whether each pixel (B, n) is among the k strongest; of equally strong ones, the first."""
         order = np.argsort(-strengths, axis=1, kind="stable")
         found = np.zeros(strengths.shape, dtype=bool)
         np.put_along_axis(found, order[:, : self.k], True, axis=1)
         return found
 
     def sums(self, maps: np.ndarray, at: Expectation) -> np.ndarray:
-        """The largest strength, how clearly the pixels around rank k are separated, and the k strongest, packed."""
+        """The largest strength, the gaps between the pixels around rank k, and the k strongest pixels, packed."""
         strengths = np.abs(maps).sum(axis=(1, 2)).reshape(len(maps), -1)
         ranked = -np.sort(-strengths, axis=1)
         beyond = ranked[:, self.k] if self.k < ranked.shape[1] else np.full(len(maps), -np.inf)
@@ -269,10 +272,10 @@ class TopK(Measure):
         limit: float,
         error: np.ndarray,
     ) -> np.ndarray:
-        """Inner and outer slab, and reach (N, 6), of the regions `own` (N,) with ranges of τ (N, 2)."""
+        """Inner slab, outer slab and reach (N, 6) of the regions `own` (N,) with ranges of τ (N, 2)."""
         numbers, place = np.unique(curves.curve[own], return_inverse=True)
         sums, error = curves.sums[numbers], error[numbers]
-        # How many of the k strongest pixels are not certain, −1 for unknown.
+        # How many of the k strongest pixels are uncertain, −1 if unknown.
         with np.errstate(invalid="ignore"):
             is_clear = sums[:, 1 : 1 + GAPS] > (2.0 * error + self._rounding(curves, sums))[:, None]
         unsure = np.where(is_clear.any(axis=1) & (sums[:, 0] > error), np.argmax(is_clear, axis=1), -1)

@@ -1,4 +1,4 @@
-"""Properties of attention in words and in the report's page: names, thresholds, clauses of sentences, a script."""
+"""Properties of attention in words and on the report's page: names, thresholds, clauses of sentences, a script."""
 
 import math
 from abc import ABC, abstractmethod
@@ -9,14 +9,14 @@ from ...words import ALL_DIGITS, rounded, rounded_down
 GRADIENT = "gradient"
 NONE = "no attention: the maps are zero everywhere"
 TOO_LARGE = 1.5
-"""Losses above this, for properties other than distances, stand for maps without attention."""
+"""For properties other than the distance, a loss above this means a map without attention."""
 
 
 class Stated(NamedTuple):
     """A threshold as an answer states it.
 
-    text: as given. limit: the largest loss that it allows. base: what relative thresholds are shares of. maps: the
-    explanation method.
+    text: the threshold as given. limit: the largest loss that it allows. base: the base of relative thresholds. maps:
+    the explanation method.
     """
 
     text: str
@@ -31,11 +31,11 @@ class Stated(NamedTuple):
 
     @property
     def percent(self) -> str:
-        """A relative threshold with a blank before its sign."""
+        """A relative threshold with a space before the percent sign."""
         return f"{self.text.removesuffix('%')} %"
 
     def of_maps(self, what: str) -> str:
-        """Something that belongs to the maps.
+        """A quantity of the maps as a noun phrase.
 
         >>> Stated("0.5", 0.5).of_maps("mass"), Stated("0.5", 0.5, maps="smoothgrad:n=4").of_maps("mass")
         ("the gradient's mass", 'the mass of the smoothgrad maps')
@@ -45,19 +45,19 @@ class Stated(NamedTuple):
 
 
 class Clauses(NamedTuple):
-    """Where attention is kept and where it is not, each as a part of a sentence with its own subject."""
+    """The clauses for kept and for lost attention, each with its own subject."""
 
     kept: str
     lost: str
 
 
 class Wording(ABC):
-    """Words of a property of attention; the defaults are those of a share or cosine of at least a threshold.
+    """The words of a property of attention; the defaults fit a share or cosine that must reach a threshold.
 
-    symbol: of its threshold. noun: of the number that the threshold is compared with. loss_noun: of the loss. asks: the
-    question that it answers about a map. threshold_axis: the threshold, for the axis of a curve. page_form: how the
-    page writes the number, see `valueText` in panel.js. page_script: JavaScript that defines `SgMeasure` with
-    `loss(actual, expected, weights, facts)`, which repeats `losses` for one theta.
+    symbol: the threshold's symbol. noun: the number that is compared with the threshold. loss_noun: the loss. asks: the
+    question that the property answers about a map. threshold_axis: the threshold as the label of a curve's axis.
+    page_form: how the page writes the number, see `valueText` in panel.js. page_script: JavaScript that defines
+    `SgMeasure` with `loss(actual, expected, weights, facts)`, the equivalent of `losses` for one theta.
     """
 
     symbol: ClassVar[str]
@@ -75,12 +75,12 @@ class Wording(ABC):
 
     @property
     def symbol_word(self) -> str:
-        """The symbol of the threshold, or the word for one without a symbol."""
+        """The symbol of the threshold, or "threshold" if it has none."""
         return self.symbol if len(self.symbol) == 1 else "threshold"
 
     @property
     def thresholds_word(self) -> str:
-        """The plural of thresholds after "at other"."""
+        """The symbol or the plural noun, as it follows "at other"."""
         return self.symbol if len(self.symbol) == 1 else "thresholds"
 
     @property
@@ -93,11 +93,11 @@ class Wording(ABC):
         """Kept and lost at a threshold, as parts of sentences."""
 
     def left_text(self, stated: Stated, before: float | None, after: float) -> str:
-        """What is left of the attention at a theta that loses it, after the loss at the unperturbed image."""
+        """How much attention is left at a theta where it is lost; before and after: the loss at zero and at theta."""
         return f"the {self.noun} is {self.value_text(after)} there"
 
     def went_text(self, place: str) -> str:
-        """Where the attention is instead, seen from the object."""
+        """Where the attention has gone; place: relative to the object."""
         return f"more of it than before lies {place}"
 
     def number(self, value: float, digits: int = 4) -> str:
@@ -109,11 +109,11 @@ class Wording(ABC):
         return self.number(1.0 - stated.limit, digits)
 
     def relative_notes(self, stated: Stated) -> tuple[str, ...]:
-        """What a relative threshold asks for as an absolute number; empty if its base tells nothing of the network."""
+        """A relative threshold as an absolute number; empty if its base does not depend on the network."""
         return ()
 
     def reached_text(self, value: float) -> str:
-        """The strictest threshold that is proved to be kept, rounded down."""
+        """The strictest threshold that is proved to hold, rounded down."""
         return f"{self.symbol} = {rounded_down(value, 4)}"
 
     def kept_row(self, stated: Stated) -> str:
@@ -125,13 +125,13 @@ class Wording(ABC):
         return f"{self.symbol} = {self.threshold_words(stated, digits)}"
 
     def value_text(self, loss: float, digits: int = 4) -> str:
-        """The number that a loss stands for."""
+        """A loss as the number that is compared with the threshold."""
         if math.isnan(loss):
             return "unknown"
         return NONE if loss > TOO_LARGE else self.number(1.0 - loss, digits)
 
     def compared(self, loss: float, limit: float) -> str:
-        """The number at one theta against the threshold; if both would print the same, only the threshold is named."""
+        """The number at one theta against the threshold; only the threshold if both would print the same."""
         if math.isnan(loss) or loss > TOO_LARGE:
             return self.value_text(loss)
         sign = "≥" if loss <= limit else "<"

@@ -1,7 +1,7 @@
-"""The arrays of a chunk in fewer bytes, and back: the claims stay exactly the same.
+"""Encodes the arrays of a chunk in fewer bytes, and decodes them: no claim changes.
 
-Logits of regions whose label is decided by far are stored in float32; their rounding joins the slack of their pieces.
-Numbers that most rows share become arrays of their own, which compress to nothing.
+Logits of regions with a clearly decided label are stored in float32; their rounding is added to the slack of their
+pieces. Numbers that most rows share become separate arrays, which compress to almost nothing.
 """
 
 from collections.abc import Mapping
@@ -12,10 +12,10 @@ from ...errors import StoreError
 from ...results.arrays import Shapes, shaped
 
 ROUNDING = 2.0**-22
-"""A bound of the error of a difference of two logits in float32, relative to the larger sum of |coefficients|."""
+"""A bound on the error of a difference of two logits in float32, relative to the larger sum of |coefficients|."""
 
 FAR = 8.0
-"""A label is decided by far if its margin exceeds its slack by so many times the error of float32."""
+"""A label is clearly decided if its margin exceeds its slack by so many times the error of float32."""
 
 EXTRA: Shapes = {
     "narrow_logits": (np.float32, ("narrow", "rows", "classes")),
@@ -26,13 +26,13 @@ EXTRA: Shapes = {
     "strip_piece": (np.int64, ("strips",)),
     "strip_most": (np.float64, ("strips",)),
 }
-"""Arrays of the stored form, in place of logits, quadratic and most_strip."""
+"""Arrays of the stored form, which replace logits, quadratic and most_strip."""
 
 REPLACED = ("logits", "quadratic", "most_strip")
 
 
 def encode(arrays: Mapping[str, np.ndarray], volumes: np.ndarray) -> dict[str, np.ndarray]:
-    """The stored form of the arrays of a chunk; volumes (P,) are those of its pieces."""
+    """The stored form of the arrays of a chunk; volumes (P,): the volumes of its pieces."""
     logits, region = arrays["logits"], arrays["piece_region"]
     error = _rounding(logits)
     margin, slack = arrays["margin"], arrays["slack"]
@@ -40,7 +40,7 @@ def encode(arrays: Mapping[str, np.ndarray], volumes: np.ndarray) -> dict[str, n
     is_near = ~(room > FAR * error[region]) | ~np.isfinite(error[region])
     is_wide = np.bincount(region[is_near], minlength=len(logits)) > 0
     chosen = np.flatnonzero(arrays["most_strip"] != volumes)
-    quadratic = arrays.get("quadratic", np.zeros((0, 1, 3)))  # there is none if attention was not measured
+    quadratic = arrays.get("quadratic", np.zeros((0, 1, 3)))  # missing if attention was not measured
     return {name: array for name, array in arrays.items() if name not in REPLACED} | {
         "narrow_logits": logits[~is_wide].astype(np.float32),
         "wide_logits": logits[is_wide],
@@ -53,7 +53,7 @@ def encode(arrays: Mapping[str, np.ndarray], volumes: np.ndarray) -> dict[str, n
 
 
 def decode(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The arrays of a chunk from their stored form, before they are checked; `restore_strips` gives most_strip."""
+    """The arrays of a chunk from their stored form, not yet checked; `restore_strips` restores most_strip."""
     sizes: dict[str, int] = {}
     arrays = {**arrays, **{name: shaped(name, arrays[name], shape, sizes) for name, shape in EXTRA.items()}}
     is_wide = arrays["is_wide"].astype(bool)
@@ -80,7 +80,7 @@ def decode(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def _rounding(logits: np.ndarray) -> np.ndarray:
-    """A bound (R,) of the error of differences of logits (R, rows, classes) in float32."""
+    """A bound (R,) on the error of differences of logits (R, rows, classes) in float32."""
     total = np.abs(logits[:, 0])
     for row in range(1, logits.shape[1]):
         total += np.abs(logits[:, row])

@@ -1,7 +1,8 @@
-"""The chunks of a large map on disk: written once, loaded again one at a time.
+"""The chunks of a large map on disk: written once, then loaded one at a time.
 
-A chunk file holds the arrays of its regions (see `results/arrays.py`); the measures of the whole map lie beside all
-chunks. Files of a run lie in a temporary folder until the result is stored; it vanishes with the map.
+A chunk file holds the arrays of its regions (see `results/arrays.py`); a file next to the chunks holds the accuracy
+measures of the whole map. The files of a run lie in a temporary folder, deleted with the map, until the result is
+stored.
 """
 
 import hashlib
@@ -29,15 +30,15 @@ from ...results.arrays import array_shapes, pack, unpack_map
 from .chunk_coding import EXTRA, REPLACED, decode, encode, restore_strips
 
 KEPT = 4
-"""Chunks that stay in memory after they were loaded."""
+"""The number of loaded chunks that stay in memory."""
 
 CELLS = {2: 64, 3: 16}
-"""Cells along each side of the grid that tells which chunks lie where, by dimension."""
+"""The number of cells along each side of the grid that locates chunks, by dimension."""
 
 
 @dataclass(frozen=True, eq=False)
 class ChunkFile:
-    """A chunk on disk: its file and hash, how many regions and pieces it has, and the cells of the grid it touches."""
+    """A chunk on disk: file, hash, place in the walk, number of regions, and the grid cells that it touches."""
 
     path: Path
     sha256: str
@@ -51,7 +52,7 @@ class ChunkFile:
 
 
 class Folder:
-    """A temporary folder that is deleted when nobody uses it any more."""
+    """A temporary folder that is deleted when no object refers to it any more."""
 
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix="steadygaze-map-"))
@@ -59,7 +60,7 @@ class Folder:
 
 
 class ChunkFiles:
-    """All chunks of a map, in order. accuracy: the measures of the whole map; folder: keeps temporary files alive."""
+    """All chunks of a map, in order. accuracy: that of the whole map; folder: keeps temporary files alive."""
 
     def __init__(
         self, question: Question, files: tuple[ChunkFile, ...], accuracy: Accuracy, folder: Folder | None = None
@@ -78,7 +79,7 @@ class ChunkFiles:
         return self.load_with_ids(number)[0]
 
     def load_with_ids(self, number: int, *, is_kept: bool = True) -> tuple[Answers, np.ndarray]:
-        """The regions of a chunk, and the ids (E,) of its cuts; stays in memory for a while if `is_kept`."""
+        """The regions of a chunk, and the ids (E,) of its cuts; if `is_kept`, the chunk stays in memory for a while."""
         with self._lock:
             if number in self._loaded:
                 self._loaded.move_to_end(number)
@@ -115,7 +116,10 @@ class ChunkFiles:
         except StoreError as error:
             raise StoreError(f"{file.path}: {error}") from None
         if len(regions) != file.regions:
-            raise StoreError(f"{file.path}: has {len(regions)} regions instead of {file.regions}; run again")
+            raise StoreError(
+                f"{file.path}: has {len(regions)} regions, expected {file.regions}; the result is damaged: run the "
+                "verification again"
+            )
         if curves is not None:
             errors = self._errors.for_curves(regions.patterns, curves)
         answers = Answers(question.compound, regions, pieces, curves, errors, question.map_size, is_part=True)
@@ -126,7 +130,7 @@ class ChunkFiles:
         return shared_errors(self.question)
 
     def candidates(self, point: np.ndarray) -> list[int]:
-        """The chunks that may hold a point (D,) of the unit square or cube."""
+        """The chunks that may contain a point (D,) of the unit square or cube."""
         side = CELLS[len(point)]
         cell = np.clip((point * side).astype(np.int64), 0, side - 1)
         place = int(np.ravel_multi_index(tuple(cell), (side,) * len(point)))
@@ -138,7 +142,7 @@ class ChunkFiles:
         return number, int(region - self.first[number])
 
     def copy_to(self, folder: Path) -> None:
-        """Put all files into a folder; the same disk needs no second copy."""
+        """Copy all files into a folder, or link them if it is on the same disk."""
         for number, file in enumerate(self.files):
             target = folder / chunk_name(number)
             try:
@@ -147,14 +151,14 @@ class ChunkFiles:
                 shutil.copyfile(file.path, target)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """The grid of every chunk (N, cells), packed, and the measures of the whole map."""
+        """The grid of every chunk (N, cells), packed, and the accuracy measures of the whole map."""
         cells = np.array([file.cells for file in self.files])
         names = ("peaks", "missed", "beside", "pixels_beside", "drift")
         return {"cells": np.packbits(cells, axis=1), **{name: getattr(self.accuracy, name) for name in names}}
 
 
 def shared_errors(question: Question) -> MapErrors:
-    """Bounds on maps that the curves of all chunks share, computed now: threads only read them."""
+    """Error bounds that the curves of all chunks share, computed in advance: threads only read them."""
     compound = question.compound
     errors = SingleCurves(compound, question.attention, question.original_doubt).errors
     own = "scratch_error" if errors.is_large else "original_error"
@@ -176,7 +180,7 @@ def _touched(answers: Answers) -> np.ndarray:
     low, high = answers.regions.polytopes.bounding_boxes()
     dimension = low.shape[1]
     side = CELLS[dimension]
-    # Counts at the corners of boxes; their sums along all axes count the boxes over every cell.
+    # Marks at the corners of boxes; cumulative sums along all axes count the boxes that cover each cell.
     first, last = np.clip(low * side - 1e-6, 0, side - 1), np.clip(high * side + 1e-6, 0, side - 1)
     counts = np.zeros((side + 1,) * dimension, dtype=np.int64)
     for corner in np.ndindex((2,) * dimension):
@@ -188,7 +192,7 @@ def _touched(answers: Answers) -> np.ndarray:
 
 
 def chunk_name(number: int) -> str:
-    """The file of a chunk in the directory of a result."""
+    """The name of a chunk's file in the directory of a result."""
     return f"regions-{number:05d}.npz"
 
 
@@ -210,7 +214,10 @@ def restore_files(stored: list[Mapping[str, Any]], folder: Path, cells: np.ndarr
     found = []
     for number, facts in enumerate(stored):
         if facts["file"] != chunk_name(number):
-            raise StoreError(f"{folder}: chunk {number} is called {str(facts['file'])[:40]!r}; the result is damaged")
+            raise StoreError(
+                f"{folder}: chunk {number} is called {str(facts['file'])[:40]!r}, expected {chunk_name(number)}; the "
+                "result is damaged: run the verification again"
+            )
         place = tuple(int(part) for part in facts["place"])
         path = folder / chunk_name(number)
         found.append(ChunkFile(path, str(facts["sha256"]), place, int(facts["regions"]), cells[number]))  # type: ignore[arg-type]

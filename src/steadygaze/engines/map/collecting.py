@@ -1,7 +1,7 @@
-"""Measures, labels and checks the chunks of a walk as they come; then joins them, or leaves them on disk.
+"""Measures, labels and checks the chunks of a walk as they arrive; then joins them in memory, or leaves them on disk.
 
-Threads that walk also do this work, chunk by chunk, so that a limit of time ends both at once. A map of at most WHOLE
-regions is joined in memory. The chunks of a larger one are written to disk as soon as the map grows beyond that.
+The walking threads also do this work, chunk by chunk, so a time limit ends both at once. A map of at most WHOLE regions
+is joined in memory. Once a map grows beyond that, its chunks are written to disk.
 """
 
 import threading
@@ -35,26 +35,26 @@ from .joining import JoinedCuts, join_pieces
 from .streamed_map import StreamedMap
 
 WHOLE = 200_000
-"""Regions up to which a map is joined in memory, unless half of the memory that it may use is in use before."""
+"""The most regions of a map joined in memory; fewer if half of the allowed memory is in use before."""
 
 LAST = 0.95
-"""The share of the time limit after which no chunk but the first is measured any more: it counts as not reached."""
+"""After this share of the time limit, no chunk but the first is measured; the others count as not reached."""
 
 INSIDE, EDGES = 32, 8
-"""Regions and facets of a chunk on disk that are compared with a plain forward pass."""
+"""How many regions and facets of each chunk on disk are compared with a plain forward pass."""
 
 SAMPLED = 4
-"""Pieces of a chunk on disk whose labels are compared with a sample."""
+"""How many pieces of each chunk on disk have their labels compared with a sample."""
 
 SETTLED = 16
-"""A chunk may settle its share of a map of so many chunks by exact arithmetic."""
+"""Each chunk may use one part in so many of the exact arithmetic that a map can afford."""
 
 
 class Collector:
     """Takes the chunks of one walk, from any thread.
 
-    parts: answers and ids of cuts by place, until the map is too large; then files and facts for the question's δ.
-    seconds: by phase, summed over threads.
+    parts: answers and ids of cuts by place, while the map is small; files and facts for the question's δ replace them
+    in a large map. seconds: by phase, summed over threads.
     """
 
     def __init__(self, question: Question, budget: Budget) -> None:
@@ -79,7 +79,7 @@ class Collector:
 
     @cached_property
     def errors(self) -> MapErrors:
-        """Bounds on maps that the curves of all chunks share."""
+        """Error bounds that the curves of all chunks share."""
         return shared_errors(self.question)
 
     def take(self, chunk: Chunk) -> None:
@@ -98,7 +98,7 @@ class Collector:
             self._write_all()
 
     def _write_all(self) -> None:
-        """Write the chunks in memory one by one: several threads share those of a map that has just become large."""
+        """Write the chunks in memory one by one; several threads share this work when a map becomes large."""
         while True:
             with self.lock:
                 if not self.parts:
@@ -141,7 +141,7 @@ class Collector:
         self._count({"labels": labelled - started, "self-check": checked - labelled, "store": stored - checked})
 
     def _confirmed(self, answers: Answers) -> tuple[Answers, Answer]:
-        """The chunk without the labels that a sample puts in doubt; InternalError if a sample refutes one."""
+        """The chunk without the labels that a sample cannot confirm; InternalError if a sample refutes one."""
         question, answer = self.question, answers.at(self.delta)
         samples = list(piece_samples(answer, min(SAMPLED, sample_count(question))))
         doubts = compare_samples(

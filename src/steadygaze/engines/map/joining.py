@@ -1,4 +1,4 @@
-"""Joins the chunks of a map: one table of cuts for all, and the pieces of all chunks with its numbers."""
+"""Joins the chunks of a map: one table of cuts, and the pieces of all chunks renumbered to it."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,7 +13,7 @@ COLUMNS = ("region", "winner", "margin", "slack", "most_strip", "witnesses")
 
 
 class JoinedCuts:
-    """The cuts of several chunks, given the table (E, 3) and the ids (E,) of each; rows (N, 3) has every cut once."""
+    """The cuts of several chunks, given each chunk's table (E, 3) and ids (E,); rows (N, 3): every cut once."""
 
     def __init__(self, tables: Sequence[np.ndarray], ids: Sequence[np.ndarray]) -> None:
         self.ids, first = np.unique(np.concatenate(ids), return_index=True)
@@ -24,13 +24,13 @@ class JoinedCuts:
         return len(self.rows)
 
     def place(self, chunk: int, polytopes: Polytopes, more: np.ndarray | None = None) -> Polytopes:
-        """The shapes of a chunk with the numbers of the joined table; `more` numbers cuts beyond the chunk's own."""
+        """The shapes of a chunk, renumbered to the joined table; `more`: numbers of cuts beyond the chunk's own."""
         numbers = self.numbers[chunk] if more is None else np.append(self.numbers[chunk], more)
         return replace(polytopes, facets=np.sign(polytopes.facets) * numbers[np.abs(polytopes.facets) - 1])
 
 
 def join_pieces(cuts: JoinedCuts, parts: Sequence[Pieces], regions: Sequence[int]) -> Pieces:
-    """The pieces of all chunks; `regions` counts the regions of each. Cuts between pieces follow the other cuts."""
+    """The pieces of all chunks; regions: the number of regions of each. Cuts between pieces follow all other cuts."""
     first = np.cumsum([0, *regions])
     tables, shapes, size = [cuts.rows], [], len(cuts)
     for chunk, part in enumerate(parts):

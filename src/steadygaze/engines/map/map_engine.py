@@ -51,8 +51,8 @@ class MapEngine(Engine):
         if count <= MAX_MAP_PARAMETERS:
             return None
         return (
-            f"the map takes up to {MAX_MAP_PARAMETERS} parameters, the perturbations have {count}; leave some out, or "
-            "use --method refine"
+            f"the map takes up to {MAX_MAP_PARAMETERS} parameters, but the perturbations have {count}; leave some out, "
+            "or use --method refine"
         )
 
     def run(
@@ -95,7 +95,7 @@ def _solve(question: Question, budget: Budget, threads: int, progress: ProgressR
         result = Result.of_run(question, tiling, budget)
     with ThreadPoolExecutor(1) as pool:
         check = partial(check_map, compound, answers.regions, is_late=budget.is_over)
-        # The check of a map of several chunks runs beside its labels: neither depends on the other.
+        # A map of several chunks is checked while it is labelled: neither depends on the other.
         running = pool.submit(check) if threads > 1 and walked.whole is None else None
         with clock.phase("labels"):
             _ = result.answer
@@ -105,7 +105,7 @@ def _solve(question: Question, budget: Budget, threads: int, progress: ProgressR
 
 
 def _measured(question: Question, walked: Walked, budget: Budget, threads: int) -> Answers:
-    """The regions of a small map, measured and labelled at once."""
+    """The regions of a small map, all measured and labelled together."""
     compound, regions = question.compound, walked.whole
     assert regions is not None
     refuse_overflow(question.model_name, compound, regions.accuracy.peaks, regions.logits)

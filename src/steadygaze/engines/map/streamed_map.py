@@ -1,4 +1,4 @@
-"""The tiling of a large map: its regions lie in chunks on disk, and every answer is one pass over them."""
+"""The tiling of a large map: its regions lie in chunks on disk, and every answer takes one pass over the chunks."""
 
 import math
 import os
@@ -36,7 +36,7 @@ from .joining import JoinedCuts, join_pieces
 from .whole_map import map_guarantee
 
 MOST_JOINED = 2_000_000
-"""Regions up to which all pieces are held at once, where nothing else will do: about a kilobyte each."""
+"""The most regions whose pieces are held in memory at once, where there is no other way: about a kilobyte each."""
 
 INDEX = ("cells", *ACCURACY_ARRAYS)
 """The arrays that describe all chunks together."""
@@ -46,8 +46,8 @@ INDEX = ("cells", *ACCURACY_ARRAYS)
 class StreamedMap(Tiling[StreamedAnswer]):
     """All regions of the domain, or those found before a limit, in chunks on disk.
 
-    known: facts of all chunks by δ, so far; grids: by δ, so far; cells: volumes (3, 3) of all regions by δ, so far.
-    budget: of the run that made the map; a run that is over loads as few chunks as it can.
+    Caches by δ: known (facts of all chunks), grids, and cells (volumes (3, 3) of all regions). budget: that of the run
+    that made the map; once it is over, as few chunks as possible are loaded.
     """
 
     kind = method = "map"
@@ -86,7 +86,7 @@ class StreamedMap(Tiling[StreamedAnswer]):
         return self.grids[delta]
 
     def _each(self, ask: Callable[[Answers], Any]) -> list[Any]:
-        """The answers of all chunks to a question, in order; each chunk is forgotten after its answer."""
+        """Call `ask` with every chunk and return the answers in order; no chunk stays in memory."""
 
         def asked(number: int) -> Any:
             return ask(self.chunks.load_with_ids(number, is_kept=False)[0])
@@ -100,10 +100,10 @@ class StreamedMap(Tiling[StreamedAnswer]):
         return kink_share(compound, accuracy, forward_errors(compound, accuracy))
 
     def _joined(self, delta: float) -> JointPieces:
-        """All pieces at once, with one table of cuts; OptionError if they are too many to hold."""
+        """All pieces at once, with one table of cuts; OptionError if there are too many."""
         if self.polytope_count > MOST_JOINED:
             raise OptionError(
-                f"this needs all pieces of the map at once, for up to {MOST_JOINED:,} regions; the map has "
+                f"this needs all pieces of the map in memory, which takes up to {MOST_JOINED:,} regions; the map has "
                 f"{self.polytope_count:,}: use show, report, export or the figures map and path, or a smaller domain"
             )
         tables, ids, parts = [], [], []
@@ -119,7 +119,7 @@ class StreamedMap(Tiling[StreamedAnswer]):
 
     @property
     def polytope_count(self) -> int:
-        """The number of polytopes in all chunks: that of regions, unless the network has windows."""
+        """The number of polytopes in all chunks; without windows, this is the number of regions."""
         return int(self.chunks.first[-1])
 
     @cached_property
@@ -185,7 +185,7 @@ class StreamedMap(Tiling[StreamedAnswer]):
         return found.patterns[found.pattern[own]]
 
     def boundary(self, answer: StreamedAnswer, wanted: Property) -> Boundary:
-        # Joining all pieces takes memory: not for nothing.
+        # Refuse first: joining all pieces takes much memory.
         refuse_boundary(self.question.compound, self.stopped)
         return find_boundary(self.question.compound, self.stopped, answer.joint, wanted)
 
@@ -225,7 +225,7 @@ class StreamedMap(Tiling[StreamedAnswer]):
 
 
 class _Rows:
-    """The rows of one chunk in an export; the chunk is loaded for its first rows and forgotten after its last."""
+    """The rows of one chunk in an export; the chunk is loaded for its first rows and released after its last."""
 
     def __init__(self, answer: StreamedAnswer, what: str, number: int, first: int) -> None:
         self.answer, self.what, self.number, self.first = answer, what, number, first
@@ -260,7 +260,7 @@ class StreamedRegions(NumberedRegions):
 
 
 def restore_streamed(content: dict[str, Any], folder: Path, question: Question) -> StreamedMap:
-    """The map in chunks of a stored result; raises StoreError if its index is damaged."""
+    """Restore the map in chunks of a stored result; raises StoreError if its index is damaged."""
     numbers = content["stored"]["map"]
     arrays = read_arrays(folder / MAP, list(INDEX))
     hidden = question.compound.hidden
@@ -268,7 +268,10 @@ def restore_streamed(content: dict[str, Any], folder: Path, question: Question) 
     checked = {name: shaped(name, arrays[name], SHAPES[name], sizes) for name in ACCURACY_ARRAYS}
     cells = np.unpackbits(arrays["cells"], axis=1).astype(bool)
     if len(cells) != len(numbers["chunks"]):
-        raise StoreError(f"{folder / MAP}: has {len(cells)} chunks instead of {len(numbers['chunks'])}; run again")
+        raise StoreError(
+            f"{folder / MAP}: has {len(cells)} chunks, expected {len(numbers['chunks'])}; the result is damaged: run "
+            "the verification again"
+        )
     files = restore_files(numbers["chunks"], folder, cells)
     stopped = None if numbers["stopped"] is None else Stop(numbers["stopped"])
     return StreamedMap(question, ChunkFiles(question, files, read_accuracy(checked, numbers)), stopped)

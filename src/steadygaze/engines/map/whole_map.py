@@ -1,4 +1,4 @@
-"""The tiling of a map whose regions are in memory, and the words about its proofs."""
+"""The tiling of a map with all regions in memory, and the sentences about the proofs behind a map."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -100,7 +100,7 @@ class MapTiling(Tiling[Answer]):
 
 
 def map_guarantee(result: Result) -> str:
-    """The proofs behind a map, whole or partial, and its undecided share, in a few sentences."""
+    """A few sentences about the proofs behind a map, complete or partial, and its undecided share."""
     kinks = result.answer.shares.slivers if result.is_measured else 0.0
     undecided = result.areas["undecided"][1]
     reached = result.answer.coverage
