@@ -54,7 +54,7 @@ def test_other_methods(run: Runner, method: str):
     covered = shown["visited_share"] if method == "gbs" else 1.0
     assert sum(float(row["share"]) for row in read("out-regions.csv")) == pytest.approx(covered, abs=1e-9)
     if method == "gbs":
-        for option, words in (("--what=pieces", "only whole regions"), ("--delta=3.0", "; leave --delta out")):
+        for option, words in (("--what=pieces", "labels whole regions"), ("--delta=3.0", "; leave --delta out")):
             refused = run("export", "out", option, "--out", "other.csv")
             assert (refused.code, refused.out) == (2, "") and words in refused.err and not Path("other.csv").exists()
 

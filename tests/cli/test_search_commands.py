@@ -82,7 +82,7 @@ def test_robust_regions_on_a_line_are_no_proof(run: Runner):
         "UNDECIDED: No violation was found on the 29 visited regions, but that is no proof for the whole domain.",
         "To decide the rest,",
         "status   Robust: Every visited region satisfies the property.",
-        "Nothing is proved of the whole domain",
+        "Nothing is proved about the whole domain",
         "attention kept     not asked",
     ):
         assert words in " ".join(result.out.split(" ")), result.out
@@ -225,7 +225,7 @@ def test_another_delta_of_a_search_is_refused(run: Runner):
 def test_the_boundary_of_a_stored_search_is_refused(run: Runner):
     run(*LINE, "--method", "gbs", "--out", "out")
     result = run("boundary", "out")
-    assert (result.code, result.out) == (2, "") and "out: a search (gbs) has only whole regions" in result.err
+    assert (result.code, result.out) == (2, "") and "out: a search (gbs) labels whole regions" in result.err
 
 
 def test_a_damaged_answer_is_refused_and_lost_timings_are_not(run: Runner, place: Path):

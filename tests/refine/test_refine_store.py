@@ -67,7 +67,7 @@ def test_maps_and_refinements_are_told_apart(stored: dict[str, Path], tmp_path: 
     whole = full_map(LINE, property="both", delta="25%")
     mapped = whole.save(tmp_path / "map")
     assert (load(stored["boxes"]).method, load(mapped).method) == ("refine", "map")
-    with pytest.raises(StoreError, match="holds no refinement"):
+    with pytest.raises(StoreError, match="holds a result of method map, which cannot be resumed"):
         _earlier(mapped, whole.question)
     with pytest.raises(OptionError, match="a refinement of the same question"):
         _earlier(whole, whole.question)
@@ -103,7 +103,7 @@ def test_only_the_same_question_is_resumed(stored: dict[str, Path]):
         with pytest.raises(OptionError) as caught:
             _earlier(stored["boxes"], other)
         message = str(caught.value)
-        assert f"not the same: {word}" in message and "another question" in message and "\n" not in message
+        assert f"different: {word}" in message and "another question" in message and "\n" not in message
 
 
 DAMAGE: dict[str, tuple[str, Callable[[np.ndarray], None]]] = {

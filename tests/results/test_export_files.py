@@ -183,7 +183,7 @@ def test_searches_in_memory_and_on_disk(tmp_path):
     export(tmp_path / "found", tmp_path / "b.csv")
     assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
     assert sum(row["share"] for row in read_csv(tmp_path / "a.csv", 1)) == pytest.approx(1.0, abs=1e-9)
-    with pytest.raises(OptionError, match="only whole regions"):
+    with pytest.raises(OptionError, match="labels whole regions"):
         export(found, tmp_path / "c.csv", what="pieces")
     with pytest.raises(OptionError, match="answers only δ = 25%"):
         export(found, tmp_path / "c.csv", delta=1.0)

@@ -48,5 +48,5 @@ def test_a_run_is_resumed_by_the_content_of_its_file(field, tmp_path):
     moved = field.rename(tmp_path / "moved.npy")
     assert verify(moved, method="refine", resume=tmp_path / "result").summary()["domain"]["low"] == [0.0]
     np.save(moved, np.full((28, 28), 0.25))
-    with pytest.raises(SteadygazeError, match="not the same: the perturbations"):
+    with pytest.raises(SteadygazeError, match="different: the perturbations"):
         verify(moved, method="refine", resume=tmp_path / "result")

@@ -43,7 +43,7 @@ def test_without_a_proof_nothing_is_robust(covering: Result, told: Verdict | Non
     if told is Verdict.NOT_ROBUST:
         assert all("refinement" in text and "violation between" in text for text in texts)
     else:
-        assert "Nothing is proved of the whole domain" in summary.guarantee
+        assert "Nothing is proved about the whole domain" in summary.guarantee
     restored = load(found.save(tmp_path / "out"))
     assert (restored.verdict, restored.tiling.confirmation, restored.status) == (found.verdict, told, found.status)
 

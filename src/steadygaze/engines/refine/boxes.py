@@ -1,4 +1,4 @@
-"""The boxes that tile the domain of a refinement: the question for each, its bounds, halves and exact regions."""
+"""The boxes that tile the domain of a refinement: the question for each box, its bounds, halves and exact regions."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -27,7 +27,7 @@ from ...threshold import kept_codes
 from ...tolerances import MAX_MAP_PARAMETERS, UNIT
 
 BLOCK = 16  # batches of boxes between two checks of the budget and the open share
-SLIMMEST = 16.0  # if its longest side is this many times its shortest, a box is split along the longest
+SLIMMEST = 16.0  # a box whose longest side exceeds the shortest by more than this factor is split along the longest
 SMALLEST = 2.0**-24  # boxes with no side longer than this are not split: rounding would decide
 
 
@@ -44,10 +44,10 @@ class State(IntEnum):
 class Boxes:
     """Boxes (B of them) with disjoint interiors, in t.
 
-    cell (B,): the knot cell, the first one of its box if there are two. low and high (B, D): neighbours share these
-    numbers bit by bit. sides (B, D, 2): the signed cut at the low and the high side of every axis; two boxes that touch
-    along a cut carry it with opposite signs. margin and inconsistency (B, 2): proved enclosures over the box. cuts
-    (E, 3): the table of all cuts, borders and knots first (see `Cut`).
+    cell (B,): the knot cell; if two cells share a box of the grid, the first. low and high (B, D): neighbours share
+    these numbers bit by bit. sides (B, D, 2): the signed cut at the low and the high side of every axis; two boxes that
+    touch along a cut carry it with opposite signs. margin and inconsistency (B, 2): proved enclosures over the box.
+    cuts (E, 3): the table of all cuts, borders and knots first (see `Cut`).
     """
 
     cell: np.ndarray
@@ -90,7 +90,7 @@ class Boxes:
 
     @classmethod
     def join(cls, parts: list["Boxes"], cuts: np.ndarray) -> "Boxes":
-        """Boxes one after another, with one table of cuts for all."""
+        """Concatenate boxes, with one table of cuts for all."""
         return cls(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in _ROWS}, cuts=cuts)
 
     def split(self, axes: np.ndarray) -> "Boxes":
@@ -98,13 +98,13 @@ class Boxes:
         return replace(self.halves(axes, len(self.cuts)), cuts=np.concatenate([self.cuts, split_rows(axes)]))
 
     def halves(self, axes: np.ndarray, cuts: int) -> "Boxes":
-        """The halves of each box along its axis (B,), side by side, with its bounds; cuts are numbered after `cuts`."""
+        """The two halves of each box along its axis (B,), with the box's bounds; new cuts are numbered after `cuts`."""
         rows = np.arange(len(self))
         halves = self.take(np.repeat(rows, 2))
         middle = 0.5 * (self.low[rows, axes] + self.high[rows, axes])
         halves.high[2 * rows, axes] = middle
         halves.low[2 * rows + 1, axes] = middle
-        # As for knots, the upper half is on the positive side of the cut.
+        # As with knots, the upper half is on the positive side of the cut.
         halves.sides[2 * rows, axes, 1] = -(cuts + 1 + rows)
         halves.sides[2 * rows + 1, axes, 0] = cuts + 1 + rows
         return halves
@@ -139,14 +139,14 @@ class BoxQuestion:
 
     wanted: Property
     delta: float
-    is_verdict: bool = False  # only whether the property holds: a violation of one part decides a box
+    is_verdict: bool = False  # ask only whether the property holds: then a violation of one part decides a box
 
     @property
     def asks_attention(self) -> bool:
         return self.wanted is not Property.CR
 
     def needs_attention(self, margin: np.ndarray, inconsistency: np.ndarray) -> np.ndarray:
-        """Where (B,) the attention matters and is unknown."""
+        """Where (B,) the attention matters but is unknown."""
         is_open = (attention_codes(inconsistency, self.delta) == Kept.UNKNOWN) & self.asks_attention
         return is_open & ~self._is_settled(margin, inconsistency)
 
@@ -160,7 +160,7 @@ class BoxQuestion:
         return (self._codes(margin, inconsistency) == Kept.NO).any(axis=0)
 
     def _codes(self, margin: np.ndarray, inconsistency: np.ndarray) -> np.ndarray:
-        """`Kept` codes (1 or 2, B) of the parts of the property."""
+        """`Kept` codes (1 or 2, B) of the property's parts, label and attention."""
         codes = np.stack([label_codes(margin), attention_codes(inconsistency, self.delta)])
         return codes[{Property.CR: slice(0, 1), Property.AR: slice(1, 2), Property.BOTH: slice(0, 2)}[self.wanted]]
 
@@ -170,7 +170,7 @@ class BoxQuestion:
 
 @dataclass(frozen=True, eq=False)
 class BoundedBoxes:
-    """Boxes with their bounds: pull (B, d) hints where to split, unstable (B,) counts neurons of unknown sign."""
+    """Boxes with their bounds; pull (B, d): how much each axis matters; unstable (B,): neurons of unknown sign."""
 
     boxes: Boxes
     pull: np.ndarray
@@ -178,10 +178,10 @@ class BoundedBoxes:
 
     @property
     def split_axes(self) -> np.ndarray:
-        """The axis (B,) along which to halve each box: the one that moves most of what is open, or the longest side.
+        """The axis (B,) along which to halve each box: the one with the largest pull, or the longest side.
 
-        Up to three parameters, no side gets much shorter than another. With more, halving a parameter that moves
-        nothing would only double the boxes: its sides stay as they are.
+        Up to three parameters, no side becomes much shorter than another. With more, halving a parameter without pull
+        would only double the number of boxes, so its sides stay as they are.
         """
         sides = (self.boxes.high - self.boxes.low)[:, : self.pull.shape[1]]
         if self.pull.shape[1] > MAX_MAP_PARAMETERS:
@@ -202,7 +202,7 @@ class BoundedBoxes:
 class Frontier:
     """Bounds the open boxes of one problem in blocks; the number of threads changes neither order nor result.
 
-    If the time for bounding is over inside a block, the rest of it stays as it was.
+    If the time for bounding ends within a block, the rest of the block stays as it was.
     """
 
     def __init__(self, bounder: Bounder, question: BoxQuestion, threads: int, budget: Budget | None = None) -> None:
@@ -215,7 +215,7 @@ class Frontier:
 
     @property
     def run_all(self) -> Callable:
-        """As `map`, by all threads."""
+        """`map`, by all threads."""
         return map if self.pool is None else self.pool.map
 
     def blocks(self, boxes: Boxes) -> Iterator[Boxes]:
@@ -229,7 +229,7 @@ class Frontier:
     def bound(self, boxes: Boxes) -> BoundedBoxes:
         """Bound boxes of one knot cell; the result intersects earlier enclosures."""
         needs = self.question.needs_attention(boxes.margin, boxes.inconsistency)
-        # Boxes that need the backward pass come first: a batch holds one kind.
+        # Boxes that need the backward pass come first, so that batches hold one kind.
         order = np.argsort(~needs, kind="stable")
         parts = [order[first : first + self.bounder.batch] for first in range(0, len(boxes), self.bounder.batch)]
 
@@ -255,7 +255,7 @@ class Frontier:
 
 
 def meet(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """The intersection of two enclosures (B, 2); both are proved, so an empty one is an internal error."""
+    """The intersection of two enclosures (B, 2); both are proved, so an empty intersection is an internal error."""
     both = np.stack([np.maximum(first[:, 0], second[:, 0]), np.minimum(first[:, 1], second[:, 1])], axis=1)
     if (both[:, 0] > both[:, 1]).any():
         worst = int(np.argmax(both[:, 0] - both[:, 1]))
@@ -269,7 +269,7 @@ def meet(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 def mixed_axes(boxes: Boxes, kept: np.ndarray, lost: np.ndarray) -> np.ndarray:
     """An axis (B,) that separates a theta where the property holds from a violating one; −1 if the box lacks either.
 
-    kept (M, d) and lost (N, d) in t. No bound can decide a box that holds one of each.
+    kept (M, d) and lost (N, d) in t. No bound can decide a box that contains one of each.
 
     >>> from types import SimpleNamespace
     >>> box = SimpleNamespace(low=np.zeros((1, 2)), high=np.ones((1, 2)))
@@ -289,9 +289,9 @@ def mixed_axes(boxes: Boxes, kept: np.ndarray, lost: np.ndarray) -> np.ndarray:
 def proved_violations(
     problem: Question, bounder: Bounder, question: BoxQuestion, thetas: np.ndarray, budget: Budget | None = None
 ) -> np.ndarray:
-    """Which thetas (N,) of (N, d) violate the property, by bounds on tiny boxes that hold them however t is rounded.
+    """Which (N,) of the thetas (N, d) are proved to violate the property, by bounds on tiny boxes around them.
 
-    Once the time for this is over, the others count as not proved.
+    The boxes contain the thetas whatever the rounding of t. Once the time is over, the others count as not proved.
     """
     domain = problem.perturbed.domain
     around = 8.0 * UNIT * (np.abs(domain.low) + np.abs(domain.high)) / domain.widths + 8.0 * UNIT
@@ -322,7 +322,7 @@ class ExactBoxes:
         self.budget = budget
         self.parts: list[RegionSet] = []
         self.curves: list[Inconsistency] = []
-        self.box: list[np.ndarray] = []  # of each region, numbered in the order in which boxes were added
+        self.box: list[np.ndarray] = []  # the box of each region, numbered in the order in which boxes were added
         self.boxes = 0
         self.regions = 0
 
@@ -333,7 +333,7 @@ class ExactBoxes:
         self.regions = len(answers.regions)
 
     def add(self, boxes: Boxes, budget: Budget) -> np.ndarray:
-        """Subdivide boxes; returns which of them (B,) finished within the budget: only those are added."""
+        """Subdivide boxes; returns which (B,) were finished within the budget: only these are added."""
         compound = self.question.compound
         found = subdivide_boxes(
             compound, boxes.cell, boxes.low, boxes.high, boxes.sides, boxes.cuts,
@@ -355,7 +355,7 @@ class ExactBoxes:
         return found.complete
 
     def last_answers(self, size: float) -> Answers:
-        """The answers of the regions added last; `size` is that of the original maps."""
+        """The answers of the regions added last; size: that of the original maps."""
         return self._answers(self.parts[-1], self.curves[-1] if self.measures else None, size)
 
     def answers(self, cuts: np.ndarray, size: float) -> Answers | None:

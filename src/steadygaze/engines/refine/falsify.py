@@ -1,6 +1,7 @@
-"""Searches for violations before any proof: a coarse grid, then descent, then a walk towards zero.
+"""Searches for violations before any proof: on a coarse grid, then by descent, then by a walk towards zero.
 
-An empty search proves nothing. Multiplications, not seconds, limit its work: the same problem gives the same thetas.
+A search without a find proves nothing. Multiplications, not seconds, limit its work, so the same problem always gives
+the same thetas.
 """
 
 from typing import NamedTuple
@@ -13,16 +14,16 @@ from ...question import Question
 from .pointwise import Measured, PointPasses
 
 WORK = 3_000_000_000  # multiplications spent on each property: about a second
-FEWEST = 20  # thetas that may be evaluated for each property, however large the network
-SMALL_GRID, LARGEST_GRID = 60, 300  # thetas of the first grid, and of a second one if the first finds no violation
-STARTS, ROUNDS = 4, 12  # grid thetas that start a descent, and its most steps
+FEWEST = 20  # thetas that may always be evaluated for each property, however large the network
+SMALL_GRID, LARGEST_GRID = 60, 300  # thetas of the first grid, and of a second one if the first has no violation
+STARTS, ROUNDS = 4, 12  # the number of grid thetas that start a descent, and the most steps of a descent
 LENGTHS = 2.0 ** -np.arange(9.0)  # step lengths tried at once, in units of the domain
-FIRST_STEP, SMALLEST_STEP = 0.25, 2.0**-10  # steps of a pattern search, in units of the domain
+FIRST_STEP, SMALLEST_STEP = 0.25, 2.0**-10  # steps of the pattern search, in units of the domain
 WALKERS = 2  # violations moved towards zero
-HALVINGS, HALVINGS_EACH = 14, 8  # bisections on the way to zero, and along axes; replays resolve no 2¹⁴th of the domain
-CLEAR = 1e-8  # a clear violation exceeds this share of the logits or the original maps: rounding is far below
-MOST_POINTS, LEAST_POINTS = 16, 3  # most thetas returned; thetas measured for each property, however large the network
-SAME = 1e-9  # thetas closer than this, in units of the domain, count once
+HALVINGS, HALVINGS_EACH = 14, 8  # bisections towards zero, and along axes; replays cannot resolve 2⁻¹⁴ of the domain
+CLEAR = 1e-8  # a clear violation exceeds this share of the logits or of the original maps: far above rounding
+MOST_POINTS, LEAST_POINTS = 16, 3  # the most thetas returned; thetas always measured for each property
+SAME = 1e-9  # thetas closer than this, in units of the domain, count as one
 
 Seen = list[tuple[np.ndarray, np.ndarray]]  # points (N, d) and their excess (N,)
 
@@ -50,8 +51,9 @@ def falsify(
     """Search the domain for thetas that violate a property; δ is absolute.
 
     original (K', C, H, W): the filtered maps of the unperturbed image, computed if not given. Every theta found
-    violates by more than rounding, and no neuron of a lost attention is within rounding of its kink. `work` bounds the
-    multiplications for each property, except for a few thetas; an exhausted budget ends the search early.
+    violates the property by more than rounding; where it loses the attention, no neuron is within rounding of its kink.
+    `work` bounds the multiplications for each property, except for a few thetas; an exhausted budget ends the search
+    early.
     """
     search = _Search(question, delta, wanted, original, budget)
     for kind in (Property.CR, Property.AR):
@@ -61,7 +63,7 @@ def falsify(
 
 
 class _Search:
-    """Violations of one problem; points are in the unit cube (·, d); those with a positive excess violate."""
+    """The search of one problem; points (·, d) lie in the unit cube, and violate if their excess is positive."""
 
     def __init__(
         self, question: Question, delta: float, wanted: Property, original: np.ndarray | None, budget: Budget | None
@@ -75,7 +77,7 @@ class _Search:
         self.found: list[np.ndarray] = []
 
     def look(self, kind: Property, work: int) -> None:
-        """Search for violations of one property: grid, descent, then walk the violations towards zero."""
+        """Search for violations of one property by a grid and by descent, then move the violations towards zero."""
         self.limit = self.passes.multiplications + max(work, FEWEST * self._cost(kind))
         room = self._room(kind)
         if not room:
@@ -119,7 +121,7 @@ class _Search:
             slope = np.zeros_like(current)
             if self._room(Property.CR) >= len(current) * (len(LENGTHS) + 2):
                 slope = self.passes.slopes(self._thetas(current))
-            # The step drops its outward part and keeps its full length.
+            # The step drops its outward components, but keeps its full length.
             is_outward = ((slope > 0.0) & (current <= 0.0)) | ((slope < 0.0) & (current >= 1.0))
             direction = np.where(is_outward, 0.0, -slope)
             largest = np.abs(direction).max(axis=1)
@@ -133,7 +135,7 @@ class _Search:
         return _all_seen(seen)
 
     def _climb(self, points: np.ndarray, excess: np.ndarray, kind: Property) -> tuple[np.ndarray, np.ndarray]:
-        """Pattern search from the best points, along each axis: the slope of ai does not lead out of a region."""
+        """Pattern search from the best points, along each axis, as the slope of ai does not lead out of a region."""
         best = np.argsort(-excess, kind="stable")[:STARTS]
         current, reached = points[best], excess[best]
         seen = [(points, excess)]
@@ -152,7 +154,7 @@ class _Search:
     def _try(
         self, current: np.ndarray, reached: np.ndarray, trials: np.ndarray, kind: Property, seen: Seen
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Move each of S points to the best of its trials (S, T, d) if it improves; which moved, points, excess."""
+        """Move each of S points to the best of its trials (S, T, d) if that is better; which moved, points, excess."""
         flat = trials.reshape(-1, self.dimension)
         seen.append((flat, self._excess(flat, kind)))
         table, places = seen[-1][1].reshape(trials.shape[:2]), np.arange(len(trials))
@@ -192,7 +194,7 @@ class _Search:
         return self.passes.question.compound.to_theta(points)
 
     def _excess(self, points: np.ndarray, kind: Property) -> np.ndarray:
-        """By how much (N,) points (N, d) violate a property; negative if they satisfy it."""
+        """How much (N,) the points (N, d) violate a property; negative if they satisfy it."""
         thetas = self._thetas(points)
         if kind is Property.CR:
             return -self.passes.margins(thetas)
@@ -203,7 +205,7 @@ class _Search:
         return excess > CLEAR * scale
 
     def _cost(self, kind: Property) -> int:
-        """Multiplications of evaluating one point."""
+        """The multiplications needed to evaluate one point."""
         return (1 if kind is Property.CR else 1 + len(self.passes.classes)) * self.passes.work
 
     def _room(self, kind: Property) -> int:
@@ -217,9 +219,9 @@ def _all_seen(seen: Seen) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _grid(dimension: int, count: int) -> np.ndarray:
-    """About `count` points of the unit cube (N, d) or fewer, but at least its corners and its centre.
+    """Up to about `count` points (N, d) of the unit cube, but at least its corners and its centre.
 
-    With too many corners for that: the centre, every parameter alone at its ends, and some corners, always the same.
+    If there are too many corners: the centre, every parameter alone at its ends, and a fixed choice of corners.
 
     >>> _grid(1, 3).ravel().tolist(), len(_grid(2, 0)), len(_grid(16, 60))
     ([0.0, 0.5, 1.0], 5, 60)

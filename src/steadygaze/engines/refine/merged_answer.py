@@ -1,7 +1,7 @@
-"""The answer for one δ from boxes and exact regions together: labels, shares, pieces, and the nearest violations.
+"""Merges boxes and exact regions into the answer for one δ: labels, shares, pieces, and the nearest violations.
 
-A box that is not EXACT is a single piece, labelled by its enclosures; exact regions add their own pieces. All pieces
-carry signed cuts of one table, so adjacency and boundaries work across both kinds.
+A box that is not EXACT is a single piece, labelled by its enclosures; exact regions contribute their own pieces. All
+pieces carry signed cuts of one table, so adjacency and boundaries work across both kinds.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,13 +27,13 @@ from ...tolerances import MAX_MAP_PARAMETERS, UNIT
 from .boxes import Boxes, State, attention_codes, label_codes
 from .parted_boxes import Parted
 
-LOST = 1e-6  # if regions leave more than this share of an EXACT box uncovered, rounding cannot explain it
-UNTOLD = -1  # the winner of a piece that loses the label to an unknown class
+LOST = 1e-6  # if regions leave more than this share of an EXACT box uncovered, rounding cannot be the cause
+UNTOLD = -1  # the winner of a piece where an unknown class beats the label
 
 
 @dataclass(frozen=True)
 class Units:
-    """One numbering for the units of a refinement: unit u < `boxes` is box u, otherwise exact region u − boxes.
+    """One numbering for the units of a refinement: unit u is box u if u < `boxes`, otherwise exact region u − boxes.
 
     >>> units = Units(boxes=5)
     >>> units.of_regions(np.array([0, 1])).tolist(), units.is_box(np.array([4, 5])).tolist()
@@ -43,7 +43,7 @@ class Units:
     boxes: int
 
     def is_box(self, units: np.ndarray) -> np.ndarray:
-        """Which units are boxes; the number of such a unit is the number of its box."""
+        """Which units are boxes; such a unit has the number of its box."""
         return units < self.boxes
 
     def of_regions(self, regions: np.ndarray) -> np.ndarray:
@@ -59,8 +59,8 @@ class MergedAnswer(DeltaAnswer):
     """The answer for one δ; `joint.pieces.region` holds units (see `Units`).
 
     exact: the answer for the regions in EXACT boxes; box_of (R,): the box of each of these regions. points (N, d):
-    violations found by the search; they count once bounds prove them. parted: the planes of the PARTED boxes, in their
-    order.
+    violations that the search found; they count once bounds prove them. parted: the planes of the PARTED boxes, in the
+    same order.
     """
 
     question: Question
@@ -91,7 +91,7 @@ class MergedAnswer(DeltaAnswer):
 
     @cached_property
     def bounded(self) -> np.ndarray:
-        """The boxes (N,) that are not EXACT: their enclosures label them."""
+        """The boxes (N,) labelled by their enclosures: all that are not EXACT."""
         return np.flatnonzero(self.boxes.state != State.EXACT)
 
     @cached_property
@@ -118,7 +118,7 @@ class MergedAnswer(DeltaAnswer):
         missing = np.maximum(off, UNIT * volumes if is_partial else 0.0)
         is_off = missing > LOST * volumes
         if self.boxes.low.shape[1] > 2:
-            # If polyhedra do not add up to their box, there are gaps or overlaps; see `properties.joint.shares`.
+            # If polyhedra do not add up to their box, there are gaps or overlaps: see `properties.joint.shares`.
             count = np.bincount(self.box_of, minlength=len(volumes))
             is_off = np.abs(off) > 64.0 * UNIT * (count + 16) * volumes
             missing = np.where(is_off, np.maximum(missing, np.minimum(volumes, 4.0 * np.abs(off))), missing)
@@ -126,7 +126,7 @@ class MergedAnswer(DeltaAnswer):
 
     @cached_property
     def exact_cells(self) -> np.ndarray:
-        """Shares (3, 3) of label and attention in EXACT boxes, `Kept` codes."""
+        """The shares (3, 3) of EXACT boxes by `Kept` codes of label and attention."""
         cells = np.zeros((3, 3))
         if self.exact is not None:
             cells = np.array(shares(self.exact.joint, holes=self.exact.answers.regions.accuracy.holes).cells)
@@ -135,7 +135,7 @@ class MergedAnswer(DeltaAnswer):
 
     @cached_property
     def bounded_cells(self) -> np.ndarray:
-        """Shares (3, 3) of label and attention in all other boxes."""
+        """The shares (3, 3) of all other boxes by `Kept` codes of label and attention."""
         cells = self.parted.cells(self.boxes.volumes[self.boxes.state == State.PARTED], self.delta)
         chosen = self.bounded[self.boxes.state[self.bounded] != State.PARTED]
         np.add.at(cells, (self.label_codes[chosen], self.attention_codes[chosen]), self.boxes.volumes[chosen])
@@ -168,13 +168,13 @@ class MergedAnswer(DeltaAnswer):
         if self.is_measured:
             exact = min(float(cells[1].sum()), exact + self.slivers)
         proved = [max(0.0, float(part.sum()) - left) for part, left in zip(cells, (bounded, exact), strict=True)]
-        if bounded + exact == 0.0:  # the rounding of sums must not take from the whole
+        if bounded + exact == 0.0:  # the shares must add up to 1 despite rounding
             larger = int(np.argmax(proved))
             proved[larger] = 1.0 - proved[1 - larger]
         return dict(zip(("rounding-sound", "float64 with slack", "undecided"), (*proved, bounded + exact), strict=True))
 
     def verdict(self, wanted: Property) -> Verdict:
-        """The proved verdict on a property: robust needs every box; one violating box or theta disproves it."""
+        """The proved verdict on a property: "robust" needs every box; one violating box or theta disproves it."""
         names = [Label.CR] * wanted.asks_label + [Label.AR] * wanted.asks_attention
         is_violated = any(len(self.violating[name]) for name in names)
         return Verdict.NOT_ROBUST if is_violated else super().verdict(wanted)
@@ -212,8 +212,8 @@ class MergedAnswer(DeltaAnswer):
         coordinates = boxes.low.shape[1]
         if coordinates > MAX_MAP_PARAMETERS:
             raise OptionError(
-                f"figures and boundaries take up to {MAX_MAP_PARAMETERS} parameters, this result has {coordinates}; "
-                "leave parameters out"
+                f"figures and boundaries take up to {MAX_MAP_PARAMETERS} parameters, but this result has "
+                f"{coordinates}; verify again with fewer"
             )
         polytopes = box_polytopes(boxes.low[chosen], boxes.high[chosen], boxes.sides[chosen])
         volumes, codes = polytopes.volumes, self.label_codes[chosen]
@@ -277,7 +277,7 @@ class MergedAnswer(DeltaAnswer):
 
 
 def parted_violations(answer: MergedAnswer, is_violating: Callable[..., np.ndarray]) -> np.ndarray:
-    """Thetas (N, d) of PARTED boxes on sides where `is_violating` holds for the codes of label and attention."""
+    """Thetas (N, d) in PARTED boxes, on the sides whose codes of label and attention satisfy `is_violating`."""
     compound, planes = answer.compound, answer.parted
     if not len(planes):
         return np.zeros((0, compound.domain.dimension))
@@ -306,7 +306,7 @@ def box_at(compound: Compound, boxes: Boxes, theta: np.ndarray) -> int | None:
 
 
 def undecided_share(cells: np.ndarray, wanted: Property) -> float:
-    """The share among cells (3, 3) of `Kept` codes where a property (or one of both) is undecided."""
+    """The sum of the cells (3, 3), by `Kept` codes, where a property (for BOTH, either one) is undecided."""
     is_open = np.zeros((3, 3), dtype=bool)
     if wanted is not Property.AR:
         is_open[Kept.UNKNOWN] = True
@@ -316,12 +316,10 @@ def undecided_share(cells: np.ndarray, wanted: Property) -> float:
 
 
 def _join(own: JointPieces, exact: JointPieces, units: Units) -> JointPieces:
-    """The pieces of boxes, then those of exact regions."""
+    """The pieces of boxes, followed by those of exact regions."""
     first, second = own.pieces, exact.pieces
     if not np.array_equal(second.cuts[: len(first.cuts)], first.cuts):
-        raise InternalError(
-            "boxes and exact regions do not share one table of cuts: please report this model and image"
-        )
+        raise InternalError("boxes and exact regions have different tables of cuts: please report this model and image")
     region = np.concatenate([first.region, units.of_regions(second.region)])
     names = ("winner", "margin", "slack", "most_strip")
     rows: dict[str, Any] = {name: np.concatenate([getattr(first, name), getattr(second, name)]) for name in names}
@@ -333,7 +331,7 @@ def _join(own: JointPieces, exact: JointPieces, units: Units) -> JointPieces:
 def nearest_violation(answer: MergedAnswer, name: str, thetas: np.ndarray) -> Nearest:
     """The nearest violation of CR or AR (`name`), given thetas (N, d) proved to violate it.
 
-    Distances divide each axis by its width. `low` is proved: no box or piece that may violate lies nearer.
+    Distances are relative to the width of each axis. `low` is proved: no box or piece that may violate lies nearer.
     """
     codes = answer.label_codes if name == Label.CR else answer.attention_codes
     candidates = [_nearest_box(answer, codes)]
@@ -351,7 +349,7 @@ def nearest_violation(answer: MergedAnswer, name: str, thetas: np.ndarray) -> Ne
 
 
 def distances(compound: Compound, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Distances (N,) from zero to boxes low, high (N, D) in t, and the points (N, D) of the boxes nearest to zero."""
+    """Distances (N,) from zero to boxes low, high (N, D) in t, and the nearest points (N, D) of the boxes."""
     zero = compound.zero_in_t
     points = np.clip(zero, low, high)
     return np.linalg.norm((points - zero)[:, : compound.domain.dimension], axis=1), points

@@ -1,4 +1,4 @@
-"""Boxes parted by one plane each: what is proved on either side, and how much of the box lies there.
+"""Parts boxes by one plane each: proved enclosures on either side, and the share of the box that lies there.
 
 Only the strip along the plane, as wide as the errors of its affine form, stays undecided.
 """
@@ -16,15 +16,15 @@ from ...polytopes.halfspace_shares import halfspace_shares
 from ...tolerances import UNIT
 from .boxes import BoundedBoxes, Boxes, BoxQuestion, Frontier, State, attention_codes, label_codes, meet
 
-LEAST_STRIP = 1e-9  # share of a box: a strip up to this is accepted, whatever share the run may leave undecided
+LEAST_STRIP = 1e-9  # share of a box: narrower strips are accepted, whatever share the run may leave undecided
 
 
 @dataclass(frozen=True, eq=False)
 class Parted:
-    """The planes of P boxes with coordinates e ∈ [−1, 1]^d: sides are certain where |slopes · e + offset| > slack.
+    """The planes of P boxes with coordinates e ∈ [−1, 1]^d: the side is certain where |slopes · e + offset| > slack.
 
-    slopes (P, d); offset and slack (P,); margin and inconsistency (P, 2, 2): proved enclosures on the positive side,
-    then on the negative one.
+    slopes (P, d); offset and slack (P,); margin and inconsistency (P, 2, 2): proved enclosures, on the positive side
+    first.
     """
 
     slopes: np.ndarray
@@ -43,7 +43,7 @@ class Parted:
 
     @classmethod
     def join(cls, parts: list["Parted"]) -> "Parted":
-        """One after another; at least one part."""
+        """Concatenate parts, of which there must be at least one."""
         return cls(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(cls)))
 
     def take(self, chosen: np.ndarray) -> "Parted":
@@ -52,7 +52,7 @@ class Parted:
 
     @cached_property
     def shares(self) -> np.ndarray:
-        """Proved lower bounds (P, 2) of the share of each box on its positive and its negative side."""
+        """Proved lower bounds (P, 2) on the share of each box on its positive and its negative side."""
         return side_shares(self.slopes, self.offset, self.slack)
 
     def codes(self, delta: float) -> tuple[np.ndarray, np.ndarray]:
@@ -65,14 +65,14 @@ class Parted:
         cells, (label, attention) = np.zeros((3, 3)), self.codes(delta)
         for side in (0, 1):
             np.add.at(cells, (label[:, side], attention[:, side]), self.shares[:, side] * volumes)
-        # Along the plane either side may be right.
+        # Along the plane, the labels of either side may hold.
         either = [np.where(codes[:, 0] == codes[:, 1], codes[:, 0], Kept.UNKNOWN) for codes in (label, attention)]
         np.add.at(cells, (either[0], either[1]), self.strips * volumes)
         return cells
 
     @cached_property
     def strips(self) -> np.ndarray:
-        """Upper bounds (P,) of the share of each box along its plane; never zero."""
+        """Upper bounds (P,) on the share of each box along its plane; never zero."""
         return np.clip(1.0 - self.shares.sum(axis=1), UNIT, 1.0)
 
     def sides(self, points: np.ndarray) -> np.ndarray:
@@ -83,9 +83,9 @@ class Parted:
         return np.where(certain, np.where(value > 0.0, 0, 1), -1)
 
     def distances(self, points: np.ndarray, half: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-        """Lower bounds (P,) of the distances in t from points (P, d) in e to the chosen sides (P, 2) of each box.
+        """Lower bounds (P,) on the distances in t from points (P, d) in e to the chosen sides (P, 2) of each box.
 
-        half (P, d): half the width of every box. The strip along the plane belongs to both sides.
+        half (P, d): half the widths of the boxes. The strip along the plane belongs to both sides.
         """
         value = (self.slopes * points).sum(axis=1) + self.offset
         size = np.abs(self.slopes * points).sum(axis=1) + np.abs(self.offset)
@@ -98,7 +98,7 @@ class Parted:
         return found
 
     def points(self, side: int, near: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Points (P, d) in e on a side, near `near` (P, d) if a few tries succeed, and which (P,) surely lie there."""
+        """Points (P, d) in e, and which (P,) surely lie on a side; close to `near` (P, d) if a few tries succeed."""
         deepest = (1.0 - 2.0 * side) * np.sign(self.slopes)
         points, is_found = deepest, self.sides(deepest) == side
         for share in (0.5, 0.9, 0.99):
@@ -109,8 +109,8 @@ class Parted:
 
 
 def side_shares(slopes: np.ndarray, offset: np.ndarray, slack: np.ndarray) -> np.ndarray:
-    """Proved lower bounds (P, 2) of the shares where slopes · e + offset is above slack, and below −slack."""
-    # The box in e is wider than the box of thetas by a few roundings.
+    """Proved lower bounds (P, 2) on the shares where slopes · e + offset is above slack, and below −slack."""
+    # A few roundings make the box in e wider than the box of thetas.
     around = 64.0 * (slopes.shape[1] + 1) * UNIT
     slack = np.nextafter(slack, np.inf)
     found = [halfspace_shares(sign * slopes, np.nextafter(sign * offset - slack, -np.inf))[0] for sign in (1.0, -1.0)]
@@ -122,8 +122,8 @@ def part_boxes(
 ) -> tuple[np.ndarray, np.ndarray, Parted]:
     """Part open boxes of one knot cell by planes with a decided label on both sides.
 
-    Returns enclosures (B, 2) of the inconsistency, better than the known ones; which boxes (B,) are parted, because
-    neither side of their best plane is open and the strip is at most this share of the box; and their planes.
+    Returns new enclosures (B, 2) of the inconsistency; which boxes (B,) are parted, because both sides of their best
+    plane are decided and the strip has at most the share `most_strip` of the box; and their planes.
     """
     d = bounder.perturbed.domain.dimension
     planes = find_planes(
@@ -136,7 +136,7 @@ def part_boxes(
     strips = np.ones(is_decided.shape)
     chosen = np.nonzero(is_decided)
     shares = side_shares(planes.slopes[chosen], planes.offset[chosen], planes.slack[chosen])
-    # A plane that leaves the box on one side decides nothing that bounds do not.
+    # A plane with the whole box on one side decides no more than bounds do.
     strips[chosen] = np.where((shares > 0.0).all(axis=1), 1.0 - shares.sum(axis=1), 1.0)
     best, rows = np.argmin(strips, axis=1), np.arange(len(boxes))
     is_parted = strips[rows, best] <= max(most_strip, LEAST_STRIP)
@@ -146,7 +146,7 @@ def part_boxes(
 
 
 def part_block(frontier: Frontier, bounded: BoundedBoxes, most_strip: float) -> tuple[BoundedBoxes, Parted]:
-    """Part boxes of one knot cell that bounds left open, as far as planes can; the planes of those now PARTED."""
+    """Part those boxes of one knot cell that bounds left open, where planes can; also the planes of PARTED boxes."""
     boxes, question = bounded.boxes, frontier.question
     rows = np.flatnonzero((boxes.state == State.OPEN) & _may_part(bounded, question))
     batch = frontier.bounder.batch
@@ -168,7 +168,7 @@ def part_block(frontier: Frontier, bounded: BoundedBoxes, most_strip: float) -> 
 
 
 def _may_part(bounded: BoundedBoxes, question: BoxQuestion) -> np.ndarray:
-    """Which boxes (B,) are worth the look for planes."""
+    """Which boxes (B,) are worth a search for planes."""
     boxes = bounded.boxes
     needs_attention = question.needs_attention(boxes.margin, boxes.inconsistency)
     is_label_open = (label_codes(boxes.margin) == Kept.UNKNOWN) & question.wanted.asks_label

@@ -1,7 +1,7 @@
-"""Plans how to answer a question: by a map or a refinement, and which bounds and exact regions the refinement uses.
+"""Plans how to answer a question: by a map or a refinement, and with which bounds and exact regions.
 
-Counts decide (multiplications, neurons of unknown sign, regions of a few small boxes), never seconds, so plans do not
-depend on the machine. The counts are estimates: no proof depends on them.
+Plans depend on counts (multiplications, neurons of unknown sign, regions of a few small boxes), never on seconds, so
+they are the same on every machine. The counts are estimates: no proof depends on them.
 """
 
 from dataclasses import dataclass, replace
@@ -23,31 +23,31 @@ from ...tolerances import MAX_MAP_PARAMETERS, TOUCH
 from ..contract import MOST_REGIONS
 from .boxes import BoxQuestion
 
-SIDES = {2: 1.0 / 32.0, 3: 1.0 / 12.0}  # of the boxes whose regions are counted, by the number of parameters
-PLACES = 12  # boxes whose regions are counted
-# Steps between these boxes along each axis, modulo 1: powers of 1 / 1.3247…, the plastic number, spread evenly.
+SIDES = {2: 1.0 / 32.0, 3: 1.0 / 12.0}  # sides of the boxes whose regions are counted, by the number of parameters
+PLACES = 12  # the number of these boxes
+# Steps between these boxes along each axis, modulo 1: powers of 1 / 1.3247… (the plastic number) spread evenly.
 STEPS = np.array([0.754877666246693, 0.569840290998053, 0.430159709001947])
 # The last estimate for each compound network and its `most`: the choice of a method and its plan share one count.
 _ESTIMATES: WeakKeyDictionary[Compound, tuple[int, float]] = WeakKeyDictionary()
 
 # Costs in multiplications: an overhead, and a share of one product with all weights.
-BOX_WORK = 8e5  # bounding a box (measured on small networks)
-REGION_WORK, REGION_SHARE = 1.5e5, 0.2  # walking one region
-MAP_WORK, MAP_SHARE, LOCAL_MAP_SHARE = 1.0e5, 2.0, 0.15  # maps of a region; the last if flips are local
-LARGEST_WORK = 5e7  # never walk the regions of networks with more multiplications one by one
+BOX_WORK = 8e5  # for bounding a box (measured on small networks)
+REGION_WORK, REGION_SHARE = 1.5e5, 0.2  # for walking one region
+MAP_WORK, MAP_SHARE, LOCAL_MAP_SHARE = 1.0e5, 2.0, 0.15  # for the maps of a region; the last if flips are local
+LARGEST_WORK = 5e7  # the regions of networks with more multiplications are never walked one by one
 SMALL_WORK = 1.5e9  # up to this, subdivide the whole domain at once: probing the bounds would cost more
-# Memory up to which the expected regions of the whole domain are subdivided; large networks have up to five times more.
+# The whole domain is subdivided if its expected regions fit into this memory; large networks use up to five times it.
 MOST_BYTES = 2.0**28
 
-CROSSINGS = 0.06  # share of pairs of neurons of unknown sign whose lines cross in a small box, on the bundled networks
-CROWDING = 8.0  # a box is assumed to have at most this many times the average number of regions of its size
-PROBE_SHARE = 0.04  # of the work for subdividing the whole domain, spent on probing the bounds
-PROBE_LEVELS = (2, 4, 6)  # probe boxes have sides of 2 to minus these
-PLANNING = 0.5  # of the time limit, after which the choice of a method and the plan end
+CROSSINGS = 0.06  # the share of pairs of neurons of unknown sign whose lines cross in a small box (bundled networks)
+CROWDING = 8.0  # a box is assumed to have at most this many times the average number of regions for its size
+PROBE_SHARE = 0.04  # the share of the work for subdividing the whole domain that probing the bounds may take
+PROBE_LEVELS = (2, 4, 6)  # probe boxes have sides of 2 to the power of minus these
+PLANNING = 0.5  # the share of the time limit after which the choice of a method and the plan end
 LEAST_PLANNING = 1.0  # seconds that the choice may always take: it rarely takes a tenth of that
 PROBE_ROOM = 64  # generators that every layer may add to keep correlations
 DEEP_ROOM = 32  # the same in deep networks that cannot be walked
-MOST_BOXES = 4096  # that are not halves of a bounded box
+MOST_BOXES = 4096  # the most boxes into which a deep network's domain is cut before any are bounded
 
 
 class Choice(NamedTuple):
@@ -58,9 +58,9 @@ class Choice(NamedTuple):
 
 
 def choose_method(compound: Compound, *, most: int = MOST_REGIONS, budget: Budget | None = None) -> Choice:
-    """Map or refine: the map if at most `most` regions are expected.
+    """Choose map or refine: the map if at most `most` regions are expected.
 
-    It does not depend on the machine, unless half of the time limit is not enough to estimate the number of regions.
+    The choice does not depend on the machine, unless half of the time limit is not enough for the estimate.
     """
     d = compound.domain.dimension
     why_no_map = _why_no_map(compound)
@@ -82,21 +82,21 @@ def choose_method(compound: Compound, *, most: int = MOST_REGIONS, budget: Budge
 
 
 def _why_no_map(compound: Compound) -> str | None:
-    """Why no map is possible, whatever its size; None if one may be."""
+    """Why no map is possible, whatever its size; None if one may be possible."""
     d = compound.domain.dimension
     if compound.perturbed.is_curved:
         return "the image is curved in theta, and only a refinement encloses it"
     if d > MAX_MAP_PARAMETERS:
-        return f"the map takes up to {MAX_MAP_PARAMETERS} parameters, this question has {d}"
+        return f"the map takes up to {MAX_MAP_PARAMETERS} parameters, and this question has {d}"
     if sum(step.work for segment in compound.graph.steps for step in segment) > LARGEST_WORK:
         return f"the network is too large for a map ({compound.graph.neurons:,} neurons)"
     return None
 
 
 def estimate_regions(compound: Compound, *, most: int = MOST_REGIONS, budget: Budget | None = None) -> float:
-    """About how many regions the domain has (up to 3 parameters), from those of a few small boxes.
+    """Estimate the number of regions of the domain (up to 3 parameters) from those of a few small boxes.
 
-    Infinite if they clearly exceed `most`, or if the budget ends first. With a single parameter hardly any neuron
+    Infinite if it clearly exceeds `most`, or if the budget ends first. With a single parameter hardly any neuron
     changes its bit twice, so the number of neurons that are not carried is an upper bound in practice.
     """
     if compound.domain.dimension == 1:
@@ -122,7 +122,7 @@ def estimate_regions(compound: Compound, *, most: int = MOST_REGIONS, budget: Bu
 
 
 def _sample_boxes(compound: Compound) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Small boxes spread over the domain: the knot cell of each (N,), low and high (N, D) in t."""
+    """Small boxes spread over the domain: their knot cells (N,), low and high (N, D) in t."""
     d = compound.domain.dimension
     places = (0.5 + np.arange(1, PLACES + 1)[:, None] * STEPS[:d]) % 1.0
     cells = [compound.perturbed.cell_of(theta).index for theta in compound.to_theta(places)]
@@ -132,7 +132,7 @@ def _sample_boxes(compound: Compound) -> tuple[np.ndarray, np.ndarray, np.ndarra
 
 
 def _count_whole(polytopes: Polytopes, box: np.ndarray, low: np.ndarray, high: np.ndarray) -> int:
-    """How many regions have their lowest vertex inside their box, not on its border; this counts each region once."""
+    """How many regions have their lowest vertex inside their box, off its border: this counts each region once."""
     if not len(polytopes):
         return 0
     order = np.lexsort((polytopes.points @ STEPS[: low.shape[1]], polytopes.owner))
@@ -141,7 +141,7 @@ def _count_whole(polytopes: Polytopes, box: np.ndarray, low: np.ndarray, high: n
 
 
 def _rounded(count: float) -> str:
-    """A readable estimate of a number of regions: one digit, and no small numbers.
+    """A number of regions as a readable estimate: one digit, and "fewer than 1,000" for small numbers.
 
     >>> _rounded(12345.6), _rounded(0.0)
     ('about 10,000', 'fewer than 1,000')
@@ -185,7 +185,7 @@ class Costs(NamedTuple):
 
     @classmethod
     def of(cls, bounder: Bounder, question: BoxQuestion, rows: float) -> "Costs":
-        """The costs of a question; `rows` is the average number of rows in the forms of a box."""
+        """The costs for a question; rows: the average number of rows in the forms of a box."""
         work = float(sum(step.work for steps in bounder.segments for step in steps))
         box, region = BOX_WORK + (rows + 1.0) * work, REGION_WORK + REGION_SHARE * work
         if question.asks_attention:
@@ -217,7 +217,7 @@ def make_plan(bounder: Bounder, question: BoxQuestion, compound: Compound, budge
         return _plan_deep(bounder.with_room(DEEP_ROOM), question, budget)
     regions, exact_work, fits = None, float("inf"), False
     if plain.region < float("inf"):
-        # Too many to count: the number that they surely exceed.
+        # If there are too many to count, use a number that they surely exceed.
         regions = min(estimate_regions(compound, budget=budget), 3.0 * MOST_REGIONS)
         exact_work = regions * plain.region
         # A region stores its polygon, logits and labels, and the changes of its pattern.
@@ -238,9 +238,9 @@ def make_plan(bounder: Bounder, question: BoxQuestion, compound: Compound, budge
 
 
 def _plan_deep(bounder: Bounder, question: BoxQuestion, budget: Budget) -> RefinePlan:
-    """Bounds with generators, from the largest size of boxes that they decide at two places.
+    """Plan bounds with generators, starting from the largest boxes that they decide at two places.
 
-    A box that stays open costs many times one that is decided, because all its neurons open one after another.
+    An undecided box costs many times a decided one, because all its neurons become unstable, layer after layer.
     """
     d, level, decided = bounder.perturbed.domain.dimension, 0, 0.0
     while True:
@@ -256,7 +256,7 @@ def _plan_deep(bounder: Bounder, question: BoxQuestion, budget: Budget) -> Refin
 def _probe(
     bounder: Bounder, question: BoxQuestion, room: int, regions: float | None, exact_work: float, budget: Budget
 ) -> tuple[float, RefinePlan]:
-    """The cost of refining with `room` generators, found with at most PROBE_SHARE of the exact work.
+    """Estimate the cost of refining with `room` generators, with at most PROBE_SHARE of the exact work.
 
     The share of open probe boxes at each level shows how much work bounds need down to that level, and how much they
     leave for the exact subdivision.
@@ -287,12 +287,12 @@ def _probe(
 
 
 def _probe_boxes(perturbed: Perturbed, level: int) -> list[tuple[int, np.ndarray, np.ndarray]]:
-    """Boxes with sides of 2 to minus `level` across the domain: knot cells, each with the corners of its boxes."""
+    """Boxes with sides of 2^(−level) across the domain: knot cells, each with the low and high corners of its boxes."""
     domain = perturbed.domain
     side = 2.0**-level
     found: dict[int, list[np.ndarray]] = {}
     for number, corner in enumerate(product((0.2, 0.65), repeat=min(domain.dimension, 3))):
-        # Slightly apart along every axis: no two lie on the same line.
+        # Slightly apart along every axis, so that no two lie on the same line.
         place = np.resize(np.array(corner), domain.dimension) + 0.03 * (number % 5)
         cell = perturbed.cell_of(domain.to_theta(place))
         low, high = (domain.to_unit(end) for end in (cell.low, cell.high))

@@ -1,4 +1,4 @@
-"""Bounds on the rounding of passes at single thetas: of neurons, margins, maps and pixels.
+"""Bounds the rounding of passes at single thetas: of neurons, margins, maps and pixels.
 
 A sum of n products is off by at most about n·2⁻⁵³·Σ|products|. Absolute weights propagate these errors, which bounds
 every neuron of a network with few layers, whatever the rounding. On deep networks such worst cases become useless.
@@ -16,23 +16,23 @@ from ...tolerances import UNIT
 if TYPE_CHECKING:
     from .pointwise import PointPasses, Trace
 
-# The error of a pixel relative to its terms, for each of at least four changes that are added: up to five operations.
+# The error of a pixel relative to its terms, for each of at least four added changes: up to five operations each.
 CHANGE_SHARE = 16.0 * UNIT
-MOST_DOUBTS = 0.005  # above this share of neurons of uncertain sign, random signs replace worst cases
+MOST_DOUBTS = 0.005  # if more than this share of neurons has an uncertain sign, random signs replace worst cases
 MOST_MAP_ERROR = 1e-3  # the same for the worst case of the inconsistency, relative to the size of the original maps
 PROBES = 8  # error vectors with random signs that pass through the network instead of worst cases
-# Largest error in units of the root mean square over the probes. The probes carry the worst case n·2⁻⁵³ of every single
-# sum, about √n times the sum of rounding errors with random signs, so this is far beyond four deviations.
+# The largest error in units of the root mean square over the probes. The probes carry the worst case n·2⁻⁵³ of every
+# single sum, about √n times the sum of rounding errors with random signs, so this is far beyond four deviations.
 SPREAD = 4.0
 SEED = 20242
 
 
 class Rounding(NamedTuple):
-    """Errors of the pixels (B, n), and layer by layer of the ReLUs' inputs and, last, of the logits (B, n)."""
+    """Errors (B, n) of the pixels, then, layer by layer, of the ReLUs' inputs and finally of the logits."""
 
     pixels: np.ndarray
-    local: list[np.ndarray]  # only from the steps into a layer
-    total: list[np.ndarray]  # including those from the layers below
+    local: list[np.ndarray]  # from the steps into a layer alone
+    total: list[np.ndarray]  # including the errors of the layers below
 
 
 def bound_rounding(passes: "PointPasses", thetas: np.ndarray, trace: "Trace") -> Rounding:
@@ -76,17 +76,17 @@ def margin_slack(passes: "PointPasses", trace: "Trace", rounding: Rounding, rows
         rounding.total[-2::-1],
         strict=True,
     ):
-        # A neuron of uncertain bit adds its whole error.
+        # A neuron with an uncertain bit adds its whole error.
         doubt = np.where(layer.bits(value), local, 0.0) + bend_errors(layer, value, total)
         slack += _against(gradient, doubt)
-    # Twice: the gradients are rounded as well, by a share of themselves that is small for the same reason.
+    # Twice: the gradients are rounded as well, by a relative error that is small for the same reason.
     return 2.0 * (slack + _against(pixels, rounding.pixels))
 
 
 def map_errors(passes: "PointPasses", trace: "Trace", *, is_expected: bool = False) -> np.ndarray:
     """Bounds (B,) on how much errors of the maps add to an inconsistency, for a fixed pattern.
 
-    is_expected: of the maps expected at any theta, if those of the trace are the original ones.
+    is_expected: bound the maps expected at any theta instead, given the trace of the unperturbed image.
     """
     options = passes.question.attention
     enlarged = options.filter.lipschitz(options.distance.value)
@@ -106,7 +106,7 @@ def _carried_back(passes: "PointPasses", trace: "Trace", is_expected: bool, *, a
         for step in reversed(segment):
             own = _share(step.backward_terms) * np.abs(rows)
             if are_signed:
-                # One draw for all thetas: the bound of one theta does not depend on the others.
+                # One draw for all thetas: then the bound for a theta does not depend on the others.
                 signs = np.tile(_signs(generator, (classes, step.sizes[0])), (batch, 1))
                 errors = step.backward(errors) + signs * step.backward_abs(own)
             else:
@@ -127,7 +127,7 @@ def _carried_back(passes: "PointPasses", trace: "Trace", is_expected: bool, *, a
 
 
 def _spread(passes: "PointPasses", trace: "Trace", pixels: np.ndarray, local: list[np.ndarray]) -> list[np.ndarray]:
-    """Like `Rounding.total`, with random signs instead of worst cases."""
+    """As `Rounding.total`, with random signs instead of worst cases."""
     generator, batch = np.random.default_rng(SEED), len(pixels)
     errors = (pixels[:, None] * _signs(generator, (PROBES, pixels.shape[1]))).reshape(batch * PROBES, -1)
     spread = []
@@ -172,5 +172,5 @@ def _against(rows: np.ndarray, errors: np.ndarray) -> np.ndarray:
 
 
 def _sum_errors(passes: "PointPasses") -> np.ndarray:
-    """Bounds (pixels,) of the rounding errors of all pixels at any theta, before the clip."""
+    """Bounds (pixels,) on the rounding errors of all pixels at any theta, before the clip."""
     return CHANGE_SHARE * max(4, passes.perturbed.domain.dimension) * passes.perturbed.magnitudes

@@ -1,4 +1,4 @@
-"""Margins, their gradients and inconsistencies at single thetas, by float64 passes, with bounds on their rounding.
+"""Computes margins, their gradients and inconsistencies at single thetas in float64, with bounds on their rounding.
 
 Passes use the linear steps of the graph, so large networks need no matrices of whole layers.
 """
@@ -25,12 +25,12 @@ from .point_rounding import PROBES, Rounding, bound_rounding, map_errors, margin
 Segments = tuple[Segment, ...]
 
 NUMBERS = 1 << 19  # numbers of one batch in the widest layer: 4 MiB, and moderate for all layers of a deep network
-LARGEST_BATCH = 64  # thetas in one batch
-STEP = 2.0**-20  # share of the domain, between images whose difference tells the slope of a curved one
+LARGEST_BATCH = 64  # the most thetas in one batch
+STEP = 2.0**-20  # the step, as a share of the domain, of the differences that give the slope of a curved image
 
 
 class Trace(NamedTuple):
-    """One forward pass of B images: the inputs of all ReLUs, layer by layer (B, n), and the logits (B, K)."""
+    """A forward pass of B images: pixels (B, n), the inputs (B, n) of all ReLUs by layer, and the logits (B, K)."""
 
     pixels: np.ndarray
     values: list[np.ndarray]
@@ -38,7 +38,7 @@ class Trace(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """Margins (B,) and inconsistencies (B,) at thetas, each with a bound (B,) of its rounding error."""
+    """Margins (B,) and inconsistencies (B,) at thetas, each with a bound (B,) on its rounding error."""
 
     margin: np.ndarray
     margin_slack: np.ndarray
@@ -47,7 +47,7 @@ class Measured(NamedTuple):
 
 
 class PointPasses:
-    """Float64 passes of one problem at single thetas; counts its work. `original` sets the property, if known."""
+    """Float64 passes of one problem at single thetas; counts its work. `original`: see the property, if known."""
 
     def __init__(self, question: Question, original: np.ndarray | None = None) -> None:
         self.question, self.perturbed = question, question.perturbed
@@ -65,7 +65,7 @@ class PointPasses:
 
     @cached_property
     def original(self) -> np.ndarray:
-        """The filtered maps (K', C, H, W) of the unperturbed image, as computed."""
+        """The computed filtered maps (K', C, H, W) of the unperturbed image."""
         return self._filtered(self.maps(self.unperturbed))[0] if self._given is None else self._given
 
     @cached_property
@@ -75,7 +75,7 @@ class PointPasses:
 
     @property
     def loss_scale(self) -> float:
-        """The size of losses: that of the original maps for distances; other losses are shares."""
+        """The scale of losses: the size of the original maps for the distance, 1 for other losses, which are shares."""
         return self.map_size if self.question.attention.measure == DISTANCE else 1.0
 
     @cached_property
@@ -149,7 +149,7 @@ class PointPasses:
         """Bounds (B,) on the error of the losses `values` (B,) of unfiltered maps (B, K', pixels) at thetas (B, d)."""
         if not isinstance(self.question.attention.method, GradientMethod):
             return self._enclosed_slack(thetas, values)
-        # Moving a map does not enlarge an error. The maps of the unperturbed image have errors too.
+        # Moving a map does not enlarge its error. The maps of the unperturbed image have errors, too.
         errors = map_errors(self, trace) + self._original_error
         if self.question.attention.measure == DISTANCE:
             # Rounding of the differences and of the sums in the norms.
@@ -174,7 +174,7 @@ class PointPasses:
         return Bounder(self.question.graph, self.perturbed, self.question.label, self.question.attention)
 
     def _loss_errors(self, thetas: np.ndarray, maps: np.ndarray, errors: np.ndarray) -> np.ndarray:
-        """Bounds (B,) on the error of losses, from those of filtered maps (B, K', C, H, W) at thetas (B, d)."""
+        """Bounds (B,) on the error of losses, given bounds `errors` (B,) on those of filtered maps at thetas (B, d)."""
         expected, weights = self._expected_at(thetas)
         found = np.zeros(len(thetas))
         for number in range(len(thetas)):
@@ -182,7 +182,7 @@ class PointPasses:
             at = Expectation(expected[own], None, None if weights is None else weights[own])
             curve = single_curve(self.question.attention.measure, maps[number], at)
             found[number] = curve.measure.slack(curve, 0, np.zeros(2), float(errors[number]))
-        # Twice: what may be zero, or a tie, has an error of the whole range. The sums round, too.
+        # Twice: a map that may be zero, or a tie, has an error of the whole range. The sums round, too.
         return 2.0 * found + 16.0 * gamma(self.original.size + 16)
 
     @cached_property
@@ -209,9 +209,9 @@ class PointPasses:
         return Trace(pixels, values, logits)
 
     def backward(self, rows: np.ndarray, trace: Trace, segments: Segments | None = None) -> Iterator[np.ndarray]:
-        """Gradients (B, R, n) of rows (B, R, K) times the logits, by ReLU outputs, the last first; then by pixels.
+        """Gradients (B, R, n) of rows (B, R, K) times the logits, for the ReLU outputs, last layer first, then pixels.
 
-        segments: the steps to other functions than the logits.
+        segments: steps to use instead, for functions other than the logits.
         """
         batch, count = rows.shape[:2]
         self.multiplications += batch * count * self.work
@@ -224,7 +224,7 @@ class PointPasses:
                 gradient = gradient * active[:, None]
 
     def active(self, trace: Trace) -> list[np.ndarray]:
-        """The pattern, layer by layer (B, n): floats, because numpy multiplies by booleans more slowly."""
+        """The pattern, layer by layer (B, n), as floats: numpy multiplies by booleans more slowly."""
         return [bits.astype(np.float64) for bits in patterns(self.question.graph, trace.values)]
 
     def pixel_gradients(self, rows: np.ndarray, trace: Trace) -> np.ndarray:
@@ -273,7 +273,7 @@ class PointPasses:
         return found[0], None if mask is None else np.clip(found[1], 0.0, 1.0)
 
     def unclipped(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The image (pixels,) before the clip, and its slope (d, pixels), from differences if it is curved."""
+        """The image (pixels,) before the clip, and its slope (d, pixels), by differences if the image is curved."""
         if self.perturbed.is_curved:
             steps = np.diag(STEP * self.perturbed.domain.widths)
             images = self.perturbed.unclipped(np.concatenate([theta[None], theta + steps, theta - steps]))

@@ -1,4 +1,4 @@
-"""The refinement engine: bounds decide boxes of the domain; the others are split or subdivided exactly."""
+"""The refinement engine: bounds decide boxes of the domain; undecided boxes are split or subdivided exactly."""
 
 import os
 from contextlib import closing
@@ -37,22 +37,22 @@ from .refine_tiling import RefineTiling, restore_tiling
 from .self_check import check_refined
 
 RUN_OF_REGIONS, RUN_OF_BYTES = 20_000, 2.0**24  # expected regions per exact run, and memory of their patterns
-EXACT_MEMORY = 0.6  # of the memory limit, after which no more boxes are subdivided
-QUICK_PASSES, QUICK_BOXES = 60, 128  # of a first search for a verdict; boxes bounded before a thorough one follows
-EXACT_SEARCH_SHARE = 0.25  # of the usual work of the search for violations, if everything is decided in the end
+EXACT_MEMORY = 0.6  # the share of the memory limit after which no more boxes are subdivided
+QUICK_PASSES, QUICK_BOXES = 60, 128  # passes of the first search for a verdict; boxes bounded before a thorough search
+EXACT_SEARCH_SHARE = 0.25  # the share of the usual work for the search for violations if `until` is "exact"
 
 
 class RefineEngine(Engine):
     """Splits the domain into boxes and decides each by bounds, or by its regions if that is cheaper.
 
-    Ends when the undecided share is at most `until` ("exact": only exact regions leave anything undecided), at the
+    Ends when the undecided share is at most `until` ("exact": every box is decided by bounds or subdivided), at the
     first proved violation if `goal` is "verdict", or with the budget. The number of threads does not change the result.
     """
 
     method = "refine"
     sentence = (
-        "A refinement: bounds of the network decide boxes of the domain first, and the regions of a box where bounds "
-        "do not suffice."
+        "A refinement: bounds on the network decide boxes of the domain; where bounds do not suffice, the regions of a "
+        "box decide."
     )
     takes = frozenset(("until", "goal", "resume", "threads"))
 
@@ -62,7 +62,7 @@ class RefineEngine(Engine):
         """Refine the domain; `resume` continues an earlier result of the same question."""
         earlier = None if options.resume is None else _earlier(options.resume, question)
         until = UNTIL if options.until is None else options.until
-        # Threads share boxes instead.
+        # The threads share boxes instead of matrix products.
         with products_on_one_thread():
             threads = options.threads or os.cpu_count() or 1
             return _Run(question, until, options.goal or "map", budget, threads, progress).result(earlier)
@@ -75,21 +75,25 @@ def _earlier(given: str | Path | Result, question: Question) -> RefineTiling:
     """The refinement to continue, loaded if it is stored; OptionError if it answers another question."""
     if isinstance(given, Result):
         if not isinstance(given.tiling, RefineTiling) or given.question is not question:
-            raise OptionError("resume needs a refinement of the same question, or the directory of one")
+            raise OptionError(
+                "resume got the result of another method or another question; give a refinement of the same question, "
+                "or its directory"
+            )
         return given.tiling
     folder = Path(given)
     content = read_checked(folder)
     if content.get("method") != RefineEngine.method:
         raise StoreError(
-            f"{folder}: holds no refinement (its method is {content.get('method', 'map')}); give the directory of one"
+            f"{folder}: holds a result of method {content.get('method', 'map')}, which cannot be resumed; give the "
+            "directory of a refinement"
         )
     with refusing_damage(folder):
         different = question.differences(content, read_pixels(folder / PIXELS))
         earlier = None if different else restore_tiling(content, folder, question)
     if earlier is None:
         raise OptionError(
-            f"--resume {folder}: it answers another question (not the same: {', '.join(different)}); ask that one, or "
-            "leave --resume out"
+            f"--resume {folder}: it answers another question (different: {', '.join(different)}); ask the same "
+            "question, or leave --resume out"
         )
     return earlier
 
@@ -97,8 +101,8 @@ def _earlier(given: str | Path | Result, question: Question) -> RefineTiling:
 class _Run:
     """One refinement.
 
-    left: the open share of the domain; in_boxes: the part of it in open boxes; open: how many there are; bounded: boxes
-    bounded so far.
+    left: the open share of the domain; in_boxes: the part of it in open boxes; open: the number of open boxes; bounded:
+    the number of boxes bounded so far.
     """
 
     def __init__(
@@ -112,8 +116,8 @@ class _Run:
         self.bounder = Bounder(problem.graph, problem.perturbed, problem.label, problem.attention)
         if until == "exact" and problem.perturbed.is_curved:
             raise OptionError(
-                f"until exact needs an image that is piecewise affine in theta; {problem.perturbed.why_curved}; give "
-                "--method refine a share such as --until 0.001"
+                f"until exact needs an image that is piecewise affine in theta; {problem.perturbed.why_curved}; give a "
+                "share such as --until 0.001"
             )
         if until == "exact" and Costs.of(self.bounder, self.question, 1.0).region == float("inf"):
             raise OptionError(
@@ -180,7 +184,7 @@ class _Run:
         if answers is not None and self.question.asks_attention and answers.curves is None:
             raise OptionError("the earlier result did not measure attention; start again, or ask for --property cr")
         is_exact = known.state == State.EXACT
-        # The earlier run may have asked for less.
+        # The earlier run may have asked a weaker question.
         is_open = ~is_exact & ~self.question.is_decided(known.margin, known.inconsistency)
         self.rest.append(known.take(~is_exact & ~is_open))
         self.subdivided.append(known.take(is_exact))
@@ -198,14 +202,14 @@ class _Run:
         if is_enough or (self.goal == "verdict" and self.is_violated):
             return True
         if self.stopped is None:
-            # Joining and labelling the exact regions takes more memory.
+            # Joining and labelling the exact regions will take more memory.
             self.stopped = self.budget.exhausted(WALKING, memory_share=EXACT_MEMORY if self.regions else 1.0)
         return self.stopped is not None
 
     def _count_decided(self, volumes: np.ndarray) -> None:
         """Count boxes with these volumes (B,) as decided."""
         self.open -= len(volumes)
-        # With no open boxes left, only strips are open, whatever the rounding of the sum.
+        # Without open boxes, only strips are open, whatever the rounding of the sum.
         self.in_boxes -= float(volumes.sum())
         self.left = self.strips + (max(self.in_boxes, 0.0) if self.open else 0.0)
 
@@ -224,13 +228,13 @@ class _Run:
             self._keep_violations(found.thetas)
 
     def _search_thoroughly(self) -> None:
-        """Search once for a violation that would decide a verdict, after bounds had a chance to exclude one."""
+        """Search once more for a violation that would decide the verdict, after bounds had a chance to exclude it."""
         if self.goal == "verdict" and not self.has_searched:
             self.has_searched = True
             self._falsify(WORK)
 
     def _keep_violations(self, thetas: np.ndarray) -> None:
-        """Keep thetas (N, d) that violate the property by a plain pass; only those that bounds prove decide it."""
+        """Keep thetas (N, d) that violate the property in a plain pass; the verdict needs one that bounds prove."""
         is_proved = proved_violations(self.problem, self.bounder, self.question, thetas, self.budget)
         self.points = np.unique(np.concatenate([self.points, thetas]), axis=0)
         self.is_violated |= bool(is_proved.any())
@@ -272,7 +276,7 @@ class _Run:
         return halves
 
     def _part(self, frontier: Frontier, bounded: BoundedBoxes) -> BoundedBoxes:
-        """Part open boxes by planes: with many parameters no exact regions follow. Strips use half of `until`."""
+        """Part open boxes by planes, since many parameters exclude exact regions. Strips use up to half of `until`."""
         bounded, planes = part_block(frontier, bounded, 0.5 * self.enough)
         boxes = bounded.boxes.take(bounded.boxes.state == State.PARTED)
         if len(planes):
@@ -289,7 +293,7 @@ class _Run:
         self.pending.append((boxes, 1.0 + regions * boxes.volumes))
 
     def _split_large(self, boxes: Boxes, largest: float) -> Boxes:
-        """Halve boxes along their longest side until none is a larger share of the domain."""
+        """Halve boxes along their longest side until none has more than the share `largest` of the domain."""
         while (is_large := boxes.volumes > largest).any():
             sides = (boxes.high - boxes.low)[is_large, : self.dimension]
             halves = self._split(boxes.take(is_large), np.argmax(sides, axis=1))
@@ -298,11 +302,11 @@ class _Run:
 
     @property
     def _keeps_zero(self) -> bool:
-        """Whether the unperturbed image has the property, up to rounding: its label it has, its attention perhaps."""
+        """Whether the unperturbed image has the property, up to rounding: it has its label, but attention may fail."""
         return not self.question.asks_attention or self.problem.own_loss <= self.question.delta
 
     def _split_mixed(self, boxes: Boxes) -> Boxes:
-        """Halve boxes that hold both zero and a violation until none is left: bounds cannot decide them."""
+        """Halve boxes until none contains both zero and a violation: bounds could not decide such a box."""
         domain, d = self.problem.perturbed.domain, self.dimension
         if not domain.contains_zero or not len(self.points) or not self._keeps_zero:
             return boxes
@@ -316,13 +320,13 @@ class _Run:
             boxes = self._joined([boxes.take(~is_mixed), halves])
 
     def _subdivide(self) -> None:
-        """Subdivide the boxes set aside, the largest share of the domain per expected region first."""
+        """Subdivide the boxes set aside, those with the largest share of the domain per expected region first."""
         boxes = replace(self._joined([part for part, _ in self.pending]), cuts=self._table())
         regions = np.concatenate([part for _, part in self.pending])
         self.pending = []
         order = np.argsort(-boxes.volumes / regions, kind="stable")
         if self.enough > 0.0:
-            # Only as many as needed, plus a few: the sums are rounded.
+            # Only as many as needed; the small excess covers the rounding of the sums.
             needed = self.left - self.enough + 1e-12
             last = int(np.searchsorted(np.cumsum(boxes.volumes[order]), needed)) + 1
             self.rest.append(boxes.take(order[last:]))
@@ -355,7 +359,7 @@ class _Run:
         return halves
 
     def _joined(self, parts: list[Boxes]) -> Boxes:
-        """Boxes one after another; their table of cuts may lag behind `_table`."""
+        """Concatenate boxes; their table of cuts may lag behind `_table`."""
         return Boxes.join(parts, self.cuts[0])
 
     def _table(self) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The tiling of a refinement: boxes and exact regions with their proofs, claims to replay, arrays and rows."""
+"""The tiling of a refinement: boxes and exact regions, with their guarantee, claims to replay, arrays and rows."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -58,10 +58,10 @@ PART_SHAPES: dict[str, tuple[type, tuple[int | str, ...]]] = {
     "part_margin": (np.float64, ("parted", 2, 2)),
     "part_inconsistency": (np.float64, ("parted", 2, 2)),
 }
-"""The same for `Parted`; results without parted boxes have none of them."""
+"""The same for `Parted`; results without parted boxes lack these arrays."""
 
 SHAPES = BOX_SHAPES | PART_SHAPES | {"points": (np.float64, ("points", "axes")), "box_of": (np.int64, ("regions",))}
-"""The same for all arrays beside those of the exact regions; without regions there is no `box_of`."""
+"""The same for all arrays but those of the exact regions; without regions there is no `box_of`."""
 
 ENCLOSURES = ("box_margin", "box_inconsistency", "part_margin", "part_inconsistency")
 
@@ -70,8 +70,8 @@ ENCLOSURES = ("box_margin", "box_inconsistency", "part_margin", "part_inconsiste
 class RefineTiling(Tiling[MergedAnswer]):
     """Boxes that tile the domain, and the regions of the subdivided boxes.
 
-    answers: the regions of EXACT boxes (None if there are none); box_of (R,): the box of each; the regions' table of
-    cuts begins with that of the boxes. points (N, d): violations found by the search. until and goal: when the run
+    answers: the regions of EXACT boxes (None if there are none), whose table of cuts begins with that of the boxes;
+    box_of (R,): the box of each region. points (N, d): violations that the search found. until and goal: when the run
     should end; relaxation: which bounds it used.
     """
 
@@ -94,7 +94,10 @@ class RefineTiling(Tiling[MergedAnswer]):
 
     @property
     def region_count(self) -> int:
-        """The number of exact regions, by patterns if the network has windows; else boxes cut a region into several."""
+        """The number of exact regions, counted by patterns if the network has windows.
+
+        Without windows, a region counts once for every box that it meets.
+        """
         if self.answers is None or self.question.compound.graph.is_plain:
             return super().region_count
         return self.answers.regions.pattern_count
@@ -108,7 +111,7 @@ class RefineTiling(Tiling[MergedAnswer]):
         own = self.answer(self.question.own_limit)
         top = float(self.boxes.inconsistency[own.bounded, 1].max(initial=0.0))
         if self.answers is not None and self.answers.largest_inconsistency > top:
-            # The regions' own error bounds are worth the time only if some region exceeds all boxes.
+            # The error bounds of single regions are worth their time only if some region exceeds all boxes.
             exact = self.answers.enough_delta
             top = np.inf if exact is None else max(top, exact)
         return None if own.missing.any() or not np.isfinite(top) else round_up(top)
@@ -142,7 +145,7 @@ class RefineTiling(Tiling[MergedAnswer]):
     def boundary(self, answer: MergedAnswer, wanted: Property) -> Boundary:
         if self.question.compound.domain.dimension > MAX_MAP_PARAMETERS:
             raise OptionError(
-                f"the boundary supports up to {MAX_MAP_PARAMETERS} parameters, this result has "
+                f"the boundary takes up to {MAX_MAP_PARAMETERS} parameters, but this result has "
                 f"{self.question.compound.domain.dimension}; leave some out, or use --method boundary"
             )
         if not self.is_measured and wanted.asks_attention:
@@ -160,20 +163,20 @@ class RefineTiling(Tiling[MergedAnswer]):
             found += piece_claims(answer.exact, kind, scale)
         thetas = [one.theta if isinstance(one, Claim) else one for one in found]
         widths = self.question.perturbed.domain.widths
-        # Measured one by one: usually the first one succeeds.
+        # One by one: usually the first succeeds.
         for place in np.argsort([np.linalg.norm(theta / widths) for theta in thetas], kind="stable"):
             one = found[place]
-            if not isinstance(one, Claim):  # no known region: use the pattern of a plain forward pass
+            if not isinstance(one, Claim):  # its region is unknown: use the pattern of a plain forward pass
                 measured = self._passes.measure(one[None], has_attention=self.is_measured)
                 slack = float(measured.inconsistency_slack[0])
                 one = Claim(one, None, float(measured.margin_slack[0]), partial(float, slack))
             yield one
 
     def samples(self, answer: MergedAnswer, count: int) -> Iterator[Sample]:
-        """Centres of pieces, and the points of the search; units are numbered as in `Units`."""
+        """Points of the search for violations, and centres of pieces; units are numbered as in `Units`."""
         yield from _box_samples(answer)
         if answer.exact is not None:
-            # Regions tile only exact boxes: points elsewhere lie in none of their pieces.
+            # Regions tile only EXACT boxes: no piece contains a point outside them.
             for sample in (*theta_samples(answer.exact, self.points), *piece_samples(answer.exact, count)):
                 yield sample._replace(unit=len(self.boxes) + sample.unit)
 
@@ -254,7 +257,7 @@ class RefineTiling(Tiling[MergedAnswer]):
 
 
 def _box_samples(answer: MergedAnswer) -> Iterator[Sample]:
-    """The points of the search that lie in boxes labelled by bounds; these hold whatever the rounding."""
+    """The points of the search that lie in boxes labelled by bounds; such labels hold whatever the rounding."""
     for theta in answer.points:
         box = box_at(answer.compound, answer.boxes, theta)
         if box is not None and answer.boxes.state[box] != State.EXACT:
@@ -263,7 +266,7 @@ def _box_samples(answer: MergedAnswer) -> Iterator[Sample]:
 
 
 def _is_violating(kind: Violation, label: np.ndarray, attention: np.ndarray) -> np.ndarray:
-    """Where (N,) `Kept` codes (N,) of label and attention say that there is a violation of a kind."""
+    """Where (N,) the `Kept` codes (N,) of label and attention mean a violation of the given kind."""
     return {
         Violation.LABEL: label == Kept.NO,
         Violation.ATTENTION: attention == Kept.NO,
@@ -272,7 +275,7 @@ def _is_violating(kind: Violation, label: np.ndarray, attention: np.ndarray) -> 
 
 
 def _box_thetas(answer: MergedAnswer, kind: Violation) -> list[np.ndarray]:
-    """The centres of violating boxes: those nearest to zero, then the deepest one; at most `TRIES`."""
+    """The centres of violating boxes, at most `TRIES`: those nearest to zero, then the clearest violation."""
     boxes, bounded = answer.boxes, answer.bounded
     label, attention = answer.label_codes[bounded], answer.attention_codes[bounded]
     chosen = _is_violating(kind, label, attention)
@@ -286,7 +289,7 @@ def _box_thetas(answer: MergedAnswer, kind: Violation) -> list[np.ndarray]:
 
 
 def _parted_thetas(answer: MergedAnswer, kind: Violation) -> list[np.ndarray]:
-    """Thetas on the violating sides of planes, those nearest to zero; at most `TRIES`."""
+    """Thetas on the violating sides of planes, at most `TRIES`: those nearest to zero."""
     points = parted_violations(answer, partial(_is_violating, kind))
     away = np.linalg.norm(points / answer.compound.domain.widths, axis=1)
     return list(points[np.argsort(away, kind="stable")[:TRIES]])
@@ -301,7 +304,7 @@ def _found_thetas(answer: MergedAnswer, kind: Violation) -> list[np.ndarray]:
 
 
 def restore_tiling(content: dict[str, Any], folder: Path, question: Question) -> RefineTiling:
-    """The boxes and regions stored in a directory; StoreError if they do not fit each other and the question."""
+    """Restore the boxes and regions from a directory; StoreError if they do not fit each other and the question."""
     stored, path, version = content["stored"], folder / MAP, content["schema_version"]
     is_measured, has_exact = question.property.asks_attention, stored["map"] is not None
     has_parted = bool(content["boxes"].get("parted"))  # earlier versions parted no boxes
@@ -337,7 +340,7 @@ def restore_tiling(content: dict[str, Any], folder: Path, question: Question) ->
 def _checked_boxes(
     arrays: Mapping[str, np.ndarray], question: Question, *, has_exact: bool
 ) -> tuple[dict[str, np.ndarray], Boxes]:
-    """The arrays of the boxes in their types, if they fit each other and the problem; raises StoreError."""
+    """The arrays, converted to their types, and the boxes; StoreError if they do not fit each other and the problem."""
     compound = question.compound
     sizes = {"coordinates": compound.coordinates, "axes": compound.domain.dimension}
     if has_exact:

@@ -1,8 +1,8 @@
 """Checks a refinement before delivery: the tiling of its boxes, and its claims against plain passes at sampled thetas.
 
-Half of the thetas lie anywhere inside boxes and exact pieces, half just beside borders, those between labels first.
+Half of the thetas lie anywhere inside boxes and exact pieces, half just beside borders, preferably between two labels.
 Each margin and inconsistency must lie in the range that its box or piece claims, up to the rounding of the pass itself
-(see `pointwise`). Passes and bounds share the steps of the network, so the graph repeats part of the passes. A
+(see `pointwise`). Passes and bounds share the steps of the network, so some passes are repeated with the graph. A
 refinement that fails is not delivered. Sampling finds mistakes; it proves nothing.
 """
 
@@ -27,25 +27,26 @@ from .parted_boxes import Parted
 from .point_rounding import PROBES, bound_rounding, margin_slack
 from .pointwise import PointPasses
 
-# Fewest and most margins and inconsistencies to compare, and margins to compute again by the graph.
+# The fewest and the most margins and inconsistencies to compare, and margins to recompute with the graph.
 MARGINS, INCONSISTENCIES, BY_GRAPH = (500, 2_000), (50, 200), (100, 200)
 EACH = (3.0, 0.3, 0.3)  # how many of each per box with a claim, within these limits
-REGIONS, EDGES, SHARE = (150, 500), (75, 250), 0.1  # exact regions and edges (facets) compared: a share of all regions
-ALL_REGIONS, ALL_EDGES = 4_000, 1_500  # the same if exact regions cover the whole domain
-WORK = 20_000_000_000  # beyond so many multiplications, fewer thetas are compared: some seconds
-WORK_PER_SECOND = 1_000_000_000  # of the time left
+# The fewest and the most exact regions, and edges or facets, to compare: within these limits, a share of all regions.
+REGIONS, EDGES, SHARE = (150, 500), (75, 250), 0.1
+ALL_REGIONS, ALL_EDGES = 4_000, 1_500  # how many to compare if exact regions cover the whole domain
+WORK = 20_000_000_000  # multiplications beyond which fewer thetas are compared: some seconds
+WORK_PER_SECOND = 1_000_000_000  # multiplications for each second left
 PARTED = 500  # thetas compared on the sides of planes
-CLOSE = 1e-3  # of the distance to a plane that is left, for thetas close to it
-FEWEST = 24  # thetas compared of each kind, however large the network
+CLOSE = 1e-3  # how close to a plane thetas are moved: to this share of their distance
+FEWEST = 24  # thetas of each kind that are always compared, however large the network
 SEED = 20243
-FACES_EACH = 8  # box sides drawn for each one used: most of the used ones then lie between two labels
+FACES_EACH = 8  # box sides drawn for each one used, so that most used ones lie between two labels
 FACES_AT_ONCE = 256
 MOST_RIVALS = 32  # classes whose gradients are computed at once
-CLOSEST = 1e-9  # least distance of a point from the box side beside it: far above the rounding of theta
+CLOSEST = 1e-9  # the least distance of a point from the box side next to it: far above the rounding of theta
 
 
 class Sampled(NamedTuple):
-    """Counts of compared margins (inside and beside borders) and inconsistencies; a sentence per contradiction."""
+    """How many margins (inside, and beside borders) and inconsistencies were compared; a sentence per contradiction."""
 
     inside: int
     beside: int
@@ -59,7 +60,7 @@ def check_refined(
 ) -> CheckedMap:  # fmt: skip
     """Check boxes and exact regions (None if there are none); δ is absolute. InternalError if a check fails.
 
-    A run with little time left compares fewer thetas, at least FEWEST of each kind.
+    A run with little time left compares fewer thetas, but at least FEWEST of each kind.
     """
     error = check_tiling(boxes)
     compared, is_exact = CheckedMap(0.0, 0, 0), boxes.state == State.EXACT
@@ -88,7 +89,7 @@ def check_refined(
 
 
 def _without_derived(answers: Answers) -> Answers:
-    """The same answers without arrays derived from polygons, which use much memory for millions of regions."""
+    """The same answers without arrays derived from polygons, which take much memory for millions of regions."""
     regions = replace(answers.regions, polytopes=answers.regions.polytopes.bare())
     return replace(answers, regions=regions, pieces=replace(answers.pieces, polytopes=answers.pieces.polytopes.bare()))
 
@@ -108,7 +109,7 @@ def check_boxes(
 
 
 def _refuse(contradictions: Sequence[str]) -> None:
-    """InternalError with the first contradiction, if there is one."""
+    """Raise InternalError with the first contradiction, if there is one."""
     if contradictions:
         raise InternalError(
             f"self-check failed: {contradictions[0]}; nothing is delivered, please report this model and image"
@@ -116,11 +117,11 @@ def _refuse(contradictions: Sequence[str]) -> None:
 
 
 def parted_contradictions(question: Question, boxes: Boxes, parted: Parted, count: int) -> list[str]:
-    """Compare about this many thetas with the claims on their side of a plane, half of them close to it."""
+    """Compare about `count` thetas, half of them close to a plane, with the claims on their side of it."""
     generator, owners = np.random.default_rng(SEED), np.flatnonzero(boxes.state == State.PARTED)
     row = generator.integers(len(parted), size=count)
     inside = generator.uniform(-1.0, 1.0, (count, parted.slopes.shape[1]))
-    # Towards the plane along its normal, as far as the box allows.
+    # Move towards the plane along its normal, as far as the box allows.
     slopes = parted.slopes[row]
     value = (slopes * inside).sum(axis=1) + parted.offset[row]
     step = value / np.maximum((slopes**2).sum(axis=1), np.finfo(np.float64).tiny)
@@ -142,7 +143,7 @@ def parted_contradictions(question: Question, boxes: Boxes, parted: Parted, coun
 def sample_contradictions(
     question: Question, boxes: Boxes, answers: Answers | None, delta: float, margins: int, maps: int, by_graph: int
 ) -> Sampled:
-    """Compare this many margins and inconsistencies with the claims of a refinement, at least half beside borders."""
+    """Compare so many margins and inconsistencies with the claims of a refinement, at least half beside borders."""
     passes = PointPasses(question)
     samples = Sampler(boxes, answers, delta, question.perturbed.domain.dimension).draw(margins)
     found = _margin_contradictions(passes, samples, by_graph)
@@ -154,7 +155,7 @@ def sample_contradictions(
 
 
 def check_tiling(boxes: Boxes) -> float:
-    """How far the volumes sum from 1; InternalError unless every cut has two equal sides and every border one."""
+    """How far the volumes' sum is from 1; InternalError unless every cut has two equal sides and every border one."""
     volumes, widths = boxes.volumes, boxes.high - boxes.low
     error = abs(float(volumes.sum()) - 1.0)
     if not (widths > 0.0).all() or not error <= AREA:
@@ -170,7 +171,7 @@ def check_tiling(boxes: Boxes) -> float:
 
 
 def _affordable(most: int, work: int, *, share: float = 1.0, budget: Budget | None = None) -> int:
-    """How many thetas fit into the (share of the) total work: at least FEWEST, at most `most`; `work` is per theta."""
+    """How many thetas fit into a share of the total work: at least FEWEST, at most `most`; work: for one theta."""
     total = WORK if budget is None else min(WORK, WORK_PER_SECOND * budget.seconds_left())
     return int(np.clip(share * total / work, min(FEWEST, most), most))
 
@@ -212,7 +213,7 @@ def _margin_contradictions(passes: PointPasses, samples: Samples, by_graph: int)
 def _outside(passes: PointPasses, samples: Samples, thetas: np.ndarray, margins: np.ndarray) -> list[str]:
     """Sentences about margins (N,) outside their claimed range by more than their rounding."""
     low, high = samples.margin.T
-    # NaN lies in no range. Only margins outside need a bound on their rounding.
+    # NaN lies in no range. Only margins outside their range need a bound on their rounding.
     outside = np.flatnonzero(~((low <= margins) & (margins <= high)))
     everything, label = np.eye(passes.question.model.classes), passes.question.label
     rivals = everything[label] - np.delete(everything, label, axis=0)
@@ -222,7 +223,7 @@ def _outside(passes: PointPasses, samples: Samples, thetas: np.ndarray, margins:
         trace = passes.trace(thetas[chosen])
         rounding = bound_rounding(passes, thetas[chosen], trace)
         slack = np.zeros(len(chosen))
-        # Not all rivals at once: their gradients may need much memory.
+        # Not all rivals at once: their gradients may take much memory.
         for few in np.array_split(rivals, -(-len(rivals) // MOST_RIVALS)) if len(rivals) else ():
             rows = np.repeat(few[None], len(chosen), axis=0)
             slack = np.maximum(slack, margin_slack(passes, trace, rounding, rows).max(axis=1, initial=0.0))
@@ -247,7 +248,7 @@ def _inconsistency_contradictions(passes: PointPasses, samples: Samples, answers
 
 
 def _is_on_kink(passes: PointPasses, theta: np.ndarray, answers: Answers) -> bool:
-    """Whether a theta (d,) of an exact piece lies on a kink, where the piece claims nothing."""
+    """Whether a theta (d,) of an exact piece lies on a kink, where the piece makes no claim."""
     errors = PlainPass(answers.compound, answers.regions.accuracy).errors[:-1]
     layers = zip(passes.layers, passes.trace(theta[None]).values, errors, strict=True)
     return any(
@@ -265,7 +266,7 @@ def _sentence(samples: Samples, thetas: np.ndarray, values: np.ndarray, number: 
 
 
 class Sampler:
-    """Draws samples from boxes and from the pieces of the exact regions, if any; δ decides the labels."""
+    """Draws samples from boxes and from the pieces of exact regions, if any; labels are those for δ."""
 
     def __init__(self, boxes: Boxes, answers: Answers | None, delta: float, dimension: int) -> None:
         self.boxes, self.answers, self.dimension = boxes, answers, dimension
@@ -284,7 +285,7 @@ class Sampler:
         return together.take(self.generator.permutation(len(together)))
 
     def _inside(self, count: int) -> list[Samples]:
-        """Points inside boxes and pieces: half of the places drawn by volume, half uniformly."""
+        """Points inside boxes and pieces; half of these are drawn by volume, half uniformly."""
         volumes = self.boxes.volumes[self.bounded]
         if self.answers is not None:
             volumes = np.concatenate([volumes, self.answers.pieces.polytopes.volumes])
@@ -306,7 +307,7 @@ class Sampler:
         return found
 
     def _beside_boxes(self, count: int) -> Samples:
-        """Points on both sides of faces between two boxes, those between different labels first."""
+        """Points on both sides of faces between two boxes, preferably between different labels."""
         boxes, d = self.boxes, self.dimension
         faces = self.generator.integers(len(boxes) * d * 2, size=FACES_EACH * count)
         box, axis, side = np.unravel_index(faces, (len(boxes), d, 2))
@@ -331,7 +332,7 @@ class Sampler:
         boxes, d, other = self.boxes, self.dimension, np.full(len(cuts), -1)
         keys = boxes.sides[:, :d].ravel()
         order = np.argsort(keys, kind="stable")
-        # Step by step, because many boxes may share a cut.
+        # In small batches, because many boxes may share a cut.
         for start in range(0, len(cuts), FACES_AT_ONCE):
             wanted = -cuts[start : start + FACES_AT_ONCE]
             first, last = (np.searchsorted(keys, wanted, side, sorter=order) for side in ("left", "right"))
@@ -352,7 +353,7 @@ class Sampler:
         pieces = self.answers.pieces
         polytopes = pieces.polytopes
         kind = pieces.cuts[np.abs(polytopes.facets) - 1, 0]
-        # Half of them between classes, if possible; the others at neurons, where attention may jump.
+        # Half of them lie between classes, if possible; the others lie at neurons, where attention may jump.
         groups = [np.flatnonzero(kind == wanted) for wanted in (Cut.ARGMAX, Cut.NEURON)]
         groups = [group for group in groups if len(group)] or [np.arange(len(kind))]
         drawn = [group[self.generator.integers(len(group), size=-(-count // len(groups)))] for group in groups]
@@ -369,7 +370,7 @@ class Sampler:
         return Samples(points, boxes.margin[box], boxes.inconsistency[box], box, none, none | is_beside)
 
     def _of_pieces(self, answers: Answers, points: np.ndarray, piece: np.ndarray, *, is_beside: bool) -> Samples:
-        """Exact pieces claim the affine logits of their region and the range of its ai, up to their slack."""
+        """Samples of exact pieces: they claim the affine logits of their region and the range of its ai, with slack."""
         pieces, region = answers.pieces, answers.pieces.region[piece]
         logits = np.einsum("ni,nik->nk", np.hstack([points, np.ones((len(points), 1))]), answers.regions.logits[region])
         margin = logits[:, pieces.label] - np.delete(logits, pieces.label, axis=1).max(axis=1, initial=-np.inf)

@@ -1,9 +1,9 @@
-"""The boundary alone: start from the line and from the border of the domain, and follow it from region to region.
+"""Follows the boundary alone, from the search line and from the border of the domain, region by region.
 
 Where the frontier of the kept part ends at a corner, the follower visits every region around that corner, so it finds
-the continuation: through the regions that the decision boundary crosses, along facets between an AR and an IR region,
-along the slabs where ai = δ. It needs no w^δ. On each side of the domain's box the network has one parameter less: the
-same traversal finds the regions of that smaller network, and each leads to the region behind it.
+the continuation: through regions that the decision boundary crosses, along facets between an AR and an IR region, or
+along slabs where ai = δ. It needs no w^δ. On each side of the domain's box the network has one parameter less: the same
+traversal finds the regions of that smaller network, and each leads to the region behind it.
 """
 
 from collections import deque
@@ -25,7 +25,7 @@ from .walker import Line, Walker
 
 
 class BoundaryFollower:
-    """The state of one run: the parts of all regions seen, and the frontier points still to look around."""
+    """The state of one run: the parts of all regions seen, and the frontier points still to be explored."""
 
     def __init__(self, walker: Walker, line: Line) -> None:
         self.walker, self.line = walker, line
@@ -37,7 +37,7 @@ class BoundaryFollower:
         self.is_following = False
 
     def run(self) -> tuple[list[Visited], list[BoundaryPart] | None]:
-        """The regions seen, and the components of the outermost boundary; None after a limit or a failed program."""
+        """The regions seen, and the components of the outermost boundary (None after a limit or a failed program)."""
         for line in (self.line, *self._other_lines()):
             self._start_from_line(line)
         self._look_around(self.line.start)
@@ -57,7 +57,7 @@ class BoundaryFollower:
             return visited, None
 
     def _other_lines(self) -> list[Line]:
-        """With one parameter the border is two points and finds nothing: add lines from zero in both directions."""
+        """With one parameter the border has two points and leads nowhere: add lines from zero in both directions."""
         if self.walker.traversal.dimension > 1:
             return []
         ends = [end - self.line.start for end in (np.zeros(1), np.ones(1))]
@@ -100,7 +100,7 @@ class BoundaryFollower:
             self._look_around(np.array(corner))
 
     def _is_beside(self, region: TraversedRegion, other: TraversedRegion, between: np.ndarray) -> bool:
-        """Whether two regions share a facet that holds the points between them on the border.
+        """Whether two regions share a facet that contains the points between them on the border.
 
         If not, other regions lie between the two and touch the border only in these points.
         """
@@ -116,7 +116,7 @@ class BoundaryFollower:
                 self._mark(parts, point[None])
 
     def _add(self, region: TraversedRegion) -> Parts | None:
-        """The parts of a region, labelled when first seen; None if a program failed."""
+        """The parts of a region, labelled when first seen; None if a linear program failed."""
         if region.key not in self.parts:
             visited = self.walker.labeller.label(region, is_following=self.is_following)
             made = self.walker.attempt(make_parts, self.walker.labeller, visited, self.walker.property)
@@ -126,12 +126,12 @@ class BoundaryFollower:
         return self.parts[region.key]
 
     def _frontier(self, parts: Parts) -> np.ndarray:
-        """The corners of the frontier inside a region; none (and a failure) if they cannot be found."""
+        """The corners of the frontier inside a region; none, counted as a failure, if they cannot be found."""
         points = self.walker.attempt(frontier_points, self.walker.traversal, parts)
         return np.zeros((0, parts.region.dimension)) if points is None else points
 
     def _mark(self, parts: Parts, points: np.ndarray) -> None:
-        """Queue the new points among (S, d) of a region, on the frontier or where it may continue."""
+        """Queue those of the points (S, d) of a region that are new: on the frontier, or where it may continue."""
         known = self.around.get(parts.region.key, np.zeros((0, parts.region.dimension)))
         fresh = [p for p in points if not len(known) or np.abs(known - p).max(axis=1).min() > TOUCH]
         if fresh:
@@ -139,7 +139,7 @@ class BoundaryFollower:
             self.queue.append((parts.region.key, np.array(fresh)))
 
     def _spread(self, key: bytes, points: np.ndarray) -> None:
-        """Cross every facet of a region that holds one of the points."""
+        """Cross every facet of a region that contains one of the points."""
         parts = self.parts[key]
         gaps = _gaps(parts.region, points)
         for facet in np.flatnonzero((gaps <= TOUCH).any(axis=1)):
@@ -154,9 +154,9 @@ class BoundaryFollower:
             self._compare(parts, int(facet), other)
 
     def _compare(self, parts: Parts, facet: int, other: Parts) -> None:
-        """If the traces of two kept parts on their facet differ, the frontier runs along it: mark the traces' ends."""
+        """If two kept parts have different traces on their facet, the frontier runs along it: mark the traces' ends."""
         if self.walker.property is Property.CR and parts.kept is not None and other.kept is not None:
-            return  # the margin is continuous, so the traces are equal, unless a tie lies beside a kept part
+            return  # the margin is continuous, so the traces are equal unless a tie lies beside a kept part
         ends = self.walker.attempt(differing_ends, self.walker.traversal, parts, facet, other)
         if ends is not None:
             self._mark(parts, ends)
@@ -196,7 +196,7 @@ class BorderStep(NamedTuple):
 
 
 def border_steps(walker: Walker) -> Iterator[BorderStep]:
-    """Every region with a facet on the border, and all pairs of them that meet on a side of the box."""
+    """Every region with a facet on the border, and all pairs of such regions that meet on a side of the box."""
     for axis, side in product(range(walker.traversal.dimension), (0, 1)):
         yield from _side_steps(walker, axis, side)
 
@@ -264,6 +264,6 @@ def _cells_of_side(cells: Sequence[CellProgram], axis: int, side: int, d: int) -
             form[: d - 1], form[-1] = cell.side[others], cell.side[-1] + side * cell.side[axis]
             reach = form[:-1] * np.where(form[:-1] > 0.0, high, low)
             if float(reach.sum() + form[-1]) <= BEYOND * float(np.abs(form[:-1]).sum()):
-                continue  # it meets the side in a corner
+                continue  # the cell meets the side only in a corner
         found.append(replace(cell, root=root, low=low, high=high, side=form))
     return found

@@ -1,11 +1,11 @@
-"""The parts of regions where a property holds or not, and the components of the outermost boundary between them.
+"""Divides regions into parts where a property holds or does not, and finds the components of the outermost boundary.
 
-A region has one convex part where the property holds, and convex pieces that cover the rest; a part is the region's
-half-spaces and a few more rows. Up to three dimensions vertices decide whether two parts touch; in four, quick tests
-and linear programs. Parts that touch through facets are joined, kept ones with kept ones, others with others.
-Parts joined to zero are reachable. A component of all other parts that touches the border of the domain and the
-reachable part belongs to the outermost boundary (in a box the frontier between two connected sets is connected); the
-others are enclaves.
+A region has one convex part where the property holds, and convex pieces that cover the rest. A part is given by the
+region's half-spaces and a few more rows. Up to three dimensions, vertices decide whether two parts touch; in four,
+quick tests and linear programs do. Parts that touch through facets are joined, kept with kept and lost with lost. Parts
+joined to zero are reachable. If a component of the other parts touches both the border of the domain and the reachable
+part, its frontier belongs to the outermost boundary (in a box, the frontier between two connected sets is connected).
+The other components are enclaves.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -24,7 +24,7 @@ from .labeller import Labeller
 from .traversal import Traversal, TraversedRegion, polygon_area
 from .visited import BoundaryPart, Visited
 
-Node = tuple[bytes, int]  # A part: the key of its region, and its place in `Parts.rows`
+Node = tuple[bytes, int]  # a part: the key of its region, and its place in `Parts.rows`
 KeyBeyond = Callable[[TraversedRegion, int], bytes | None]
 
 
@@ -33,7 +33,8 @@ class Parts:
     """The parts of one region.
 
     kept (M, d+1): the property holds where all rows are ≥ 0 (in the whole region if there are no rows); None if it
-    holds nowhere. lost: each row (d+1,), or no row at all, defines one convex piece of the rest, where it is ≥ 0.
+    holds nowhere. lost: convex pieces that cover the rest; each is the part where its row (d+1,) is ≥ 0, or the whole
+    region if it has no row.
     """
 
     visited: Visited
@@ -46,7 +47,7 @@ class Parts:
 
     @cached_property
     def rows(self) -> tuple[np.ndarray | None, ...]:
-        """The rows of all parts: the kept one first (None if there is none), then the pieces of the rest."""
+        """The rows of all parts: the kept part first (None if there is none), then the pieces of the rest."""
         return (self.kept, *self.lost)
 
     def keeps(self, point: np.ndarray) -> bool:
@@ -81,7 +82,7 @@ def make_parts(labeller: Labeller, visited: Visited, wanted: Property) -> Parts:
         rows += [form / size if size > 0.0 else form for form, size in zip(forms, sizes, strict=True)]
     cutting = []
     for row in rows:
-        # By vertices: the outward rounding of program bounds would invent pieces.
+        # By vertices: linear programs round outward, which would create pieces that do not exist.
         values = region.vertices @ row[:-1] + row[-1]
         if values.min() < -DISTANCE:
             if values.max() <= DISTANCE:
@@ -94,7 +95,7 @@ def make_parts(labeller: Labeller, visited: Visited, wanted: Property) -> Parts:
 
 
 def _slab_rows(labeller: Labeller, region: TraversedRegion) -> list[np.ndarray]:
-    """The rows a ≤ t ≤ b of the moving axis that bound ai ≤ δ, if they cut the region."""
+    """The rows a ≤ t ≤ b along the moving axis that bound the part with ai ≤ δ, if they cut the region."""
     if labeller.question.perturbed.moving_axis is None:
         return []
     labels = labeller.slabs(region)
@@ -105,7 +106,7 @@ def _slab_rows(labeller: Labeller, region: TraversedRegion) -> list[np.ndarray]:
 
 
 def has_inside(traversal: Traversal, region: TraversedRegion, rows: np.ndarray) -> bool:
-    """Whether the rows leave a part of the region wider than the tolerance."""
+    """Whether the part of the region where the rows are ≥ 0 is wider than the tolerance."""
     if not len(rows):
         return True
     if region.dimension == 1:
@@ -122,7 +123,7 @@ def has_inside(traversal: Traversal, region: TraversedRegion, rows: np.ndarray) 
 
 
 def frontier_points(traversal: Traversal, parts: Parts) -> np.ndarray:
-    """The corners (S, d) of the kept part on its own rows: the corners of the frontier inside the region."""
+    """The corners (S, d) of the frontier inside a region: the corners of its kept part that lie on the part's rows."""
     region, rows = parts.region, parts.kept
     if rows is None or not len(rows):
         return np.zeros((0, region.dimension))
@@ -143,7 +144,7 @@ def frontier_points(traversal: Traversal, parts: Parts) -> np.ndarray:
 
 
 def on_facet(traversal: Traversal, region: TraversedRegion, facet: int, rows: np.ndarray | None) -> bool:
-    """Whether rows leave a part of a facet wider than the tolerance; None leaves nothing."""
+    """Whether the part of a facet where the rows are ≥ 0 is wider than the tolerance; None stands for an empty part."""
     if rows is None or not len(rows):
         return rows is not None
     if region.dimension == 1:
@@ -160,9 +161,9 @@ def on_facet(traversal: Traversal, region: TraversedRegion, facet: int, rows: np
 
 
 def differing_ends(traversal: Traversal, parts: Parts, facet: int, other: Parts) -> np.ndarray:
-    """The ends (S, d) of the traces of two kept parts on the facet between them, if they differ; otherwise none.
+    """If two kept parts have different traces on the facet between them, the points (S, d) where the traces may end.
 
-    These are the corners of the facet, and in two dimensions the ends of both traces.
+    These are the corners of the facet, and in two dimensions also the ends of both traces.
     """
     region = parts.region
     if not _differs_on_facet(traversal, region, facet, parts.kept, other.kept):
@@ -190,7 +191,7 @@ def _differs_on_facet(
         ends = np.array([_edge_part(region, facet, rows) for rows in (one, other)])
         is_there = ends[:, 1] - ends[:, 0] > TOUCH
         return bool(is_there[0] != is_there[1] or (is_there.all() and np.abs(ends[0] - ends[1]).max() > 10 * TOUCH))
-    # Beyond a row of the other part, moved inward by ten times the width that counts.
+    # Look beyond each row of the other part, moved inward by ten times the width that counts.
     inward = np.append(np.zeros(region.dimension), 10 * TOUCH)
     return any(
         on_facet(traversal, region, facet, np.concatenate([mine, -row[None] - inward]))
@@ -215,18 +216,18 @@ def _edge_line(region: TraversedRegion, facet: int) -> tuple[np.ndarray, np.ndar
 
 
 def _edge_part(region: TraversedRegion, facet: int, rows: np.ndarray) -> tuple[float, float]:
-    """The part of an edge that rows leave, as lengths along `_edge_line`; high ≤ low if nothing."""
+    """The part of an edge where rows are ≥ 0, as lengths along `_edge_line`; high ≤ low if it is empty."""
     origin, along = _edge_line(region, facet)
     return _part_of_line(origin, along, facet_corners(region, facet) @ along, rows)
 
 
 def _interval(region: TraversedRegion, rows: np.ndarray) -> tuple[float, float]:
-    """The part of a region of one parameter that rows (M, 2) leave; high ≤ low if nothing."""
+    """The part of a region of one parameter where rows (M, 2) are ≥ 0; high ≤ low if it is empty."""
     return _part_of_line(np.zeros(1), np.ones(1), region.vertices, rows)
 
 
 def _part_of_line(origin: np.ndarray, along: np.ndarray, places: np.ndarray, rows: np.ndarray) -> tuple[float, float]:
-    """The part that rows leave of the line origin + s · along, with s between the smallest and the largest place."""
+    """The part of the line origin + s · along where rows are ≥ 0, for s between the smallest and the largest place."""
     low, high = (float(places.min()), float(places.max())) if len(places) else (0.0, 0.0)
     for value, rise in zip(rows[:, :-1] @ origin + rows[:, -1], rows[:, :-1] @ along, strict=True):
         if abs(rise) < 1e-12:
@@ -240,7 +241,7 @@ def _part_of_line(origin: np.ndarray, along: np.ndarray, places: np.ndarray, row
 
 
 def _thickness(polygon: np.ndarray) -> float:
-    """A lower bound of the width of a convex polygon: its area divided by its diameter."""
+    """A lower bound on the width of a convex polygon: its area divided by its diameter."""
     return polygon_area(polygon) / max(float(np.ptp(polygon, axis=0).max()), 1e-300) if len(polygon) > 2 else 0.0
 
 

@@ -1,4 +1,4 @@
-"""The knot cell that the traversal enters: boxes of thetas, or halves of them."""
+"""Finds the knot cell that the traversal enters; a cell is a box of thetas, or half of one."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from ...tolerances import BEYOND, DISTANCE, SLOW
 def cell_beyond(cells: Sequence[CellProgram], dimension: int, point: np.ndarray, direction: np.ndarray) -> int:
     """The number of the cell that a point (d,) enters when it moves in a direction, tilted by less than any rounding.
 
-    The axes, with the signs of the direction, break ties, as `traversal_kernels.settle` does for the kinks of neurons.
+    The axes, with the signs of the direction, break ties, as they do for kinks in `traversal_kernels.settle`.
     """
     if len(cells) == 1:
         return 0

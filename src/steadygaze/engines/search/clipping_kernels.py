@@ -1,7 +1,7 @@
 """Compiled loops of the traversal in three dimensions: a convex polyhedron cut by one half-space after another.
 
 A polyhedron is a list of vertices and, for every face, the loop of its vertices, counter-clockwise seen from outside. A
-cut clips each loop; what the loops gain along the plane, followed backwards, is the loop of the new face.
+cut clips each loop; the edges that the loops gain along the plane, followed backwards, are the loop of the new face.
 """
 
 from typing import NamedTuple
@@ -14,13 +14,13 @@ from .deciding_kernels import bound, bound_noise
 from .traversal_kernels import SLIVERS
 
 EMPTY, NO_ROOM, TROUBLE = 0, -1, -2
-"""Codes of a cut: nothing with an inside remains; a buffer is too small; rounding left loops that do not close."""
+"""Codes of a cut: no part with an inside remains; a buffer is too small; rounding left loops that do not close."""
 
 VERTICES, FACES = 0, 1
 
 
 class Solid(NamedTuple):
-    """A convex polyhedron in buffers: `counts` has the numbers of vertices and faces, row 0 of the others the faces."""
+    """A convex polyhedron in buffers: `counts` has the numbers of vertices and faces; row 0 of the others has faces."""
 
     points: np.ndarray  # (room, 3)
     loops: np.ndarray  # (2, 6 room) vertices of all faces
@@ -78,7 +78,7 @@ def set_solid(solid, points, loops, starts, sources):
 
 @compiled
 def _crossing(solid, count, here, there):
-    """The vertex where the plane meets an edge, made when its first face asks; returns it and the number of edges."""
+    """The vertex where the plane meets an edge, made for the first of its two faces; also the number of such edges."""
     low, high = min(here, there), max(here, there)
     for n in range(count):
         if solid.edges[0, n] == low and solid.edges[1, n] == high:
@@ -148,7 +148,7 @@ def _rim(solid, faces, limit):
 
 @compiled
 def _close(solid, faces, used, rim, maker):
-    """Add the new face: the rim backwards. Returns False if it is no single loop."""
+    """Add the new face: the rim backwards. Returns False if the rim is not a single loop."""
     if rim < 3:
         return False
     at = solid.rim[1, 0]
@@ -170,7 +170,7 @@ def _close(solid, faces, used, rim, maker):
 
 @compiled
 def _compact(solid, faces):
-    """Move the faces of row 1 to row 0 and drop the vertices of no face."""
+    """Move the faces of row 1 to row 0 and drop vertices that belong to no face."""
     count = solid.counts[VERTICES]
     for n in range(count):
         solid.place[n] = -1
@@ -204,10 +204,10 @@ def _evaluate(solid, a, b, c, constant):
 
 @compiled
 def _cut(solid, limit, maker):
-    """Keep the part where the evaluated form, which has both signs beyond the limit, is not negative; a code."""
+    """Keep the part where the evaluated form is not negative (it has both signs beyond the limit); returns a code."""
     count, faces = solid.counts[VERTICES], solid.counts[FACES]
     room, size = solid.points.shape[0], solid.starts[0, faces]
-    # Every edge belongs to two faces and gains at most one vertex, also where rounding has bent a face.
+    # Every edge belongs to two faces and gains at most one vertex, even if rounding has bent a face.
     if count + size // 2 + 1 > room or faces + 2 > room or 2 * size + count > solid.loops.shape[1]:
         return NO_ROOM
     kept, used = _clip_faces(solid, limit)
@@ -222,7 +222,7 @@ def _cut(solid, limit, maker):
 
 @compiled
 def _ball(points, count):
-    """A ball around vertices: their mean, and the largest distance from it to one."""
+    """A ball around vertices: their mean, and the largest distance from there to a vertex."""
     x, y, z = 0.0, 0.0, 0.0
     for n in range(count):
         x, y, z = x + points[n, 0] / count, y + points[n, 1] / count, z + points[n, 2] / count
@@ -234,10 +234,11 @@ def _ball(points, count):
 
 @compiled
 def make_region(program, standing, low, high, sides, narrowest, solid, rows, centres, chosen, inside, sizes):
-    """The region where all neurons keep their activity (windows their winners), inside a knot cell.
+    """Write the region where all neurons keep their activity (windows their winners), inside a knot cell.
 
-    The cell is the box from low to high, where the forms `sides` (M, 4), with unit normals, are not negative; form m
-    has source −7 − m. Returns the number of facets (see `_outline_faces`) or a code; writes what `measure` does.
+    The cell is the part of the box from low to high where the forms `sides` (M, 4), with unit normals, are not
+    negative; form m has source −7 − m. Writes `inside` and `sizes` as `measure` does, and the facets as
+    `_outline_faces` does; returns the number of facets, or a code.
     """
     code = _intersect_halfspaces(program, standing, low, high, sides, solid)
     if code <= 0:
@@ -250,9 +251,9 @@ def make_region(program, standing, low, high, sides, narrowest, solid, rows, cen
 
 @compiled
 def _intersect_halfspaces(program, standing, low, high, sides, solid):
-    """The polyhedron of a pattern in the buffers; a code.
+    """Write the polyhedron of a pattern to the buffers; returns a code.
 
-    Skips a half-space that reaches less than its limit into the polyhedron.
+    Skips a half-space that would cut less than its limit off the polyhedron.
     """
     forms, active, noise, offsets = standing.forms, standing.active, program.noise, program.offsets
     _set_box(solid, low, high)
@@ -300,7 +301,7 @@ def _intersect_halfspaces(program, standing, low, high, sides, solid):
 
 @compiled
 def clip(solid, rows):
-    """Cut the polyhedron by rows (M, 4), each ≥ 0, without tolerance; a code. Row m makes faces of source m."""
+    """Cut the polyhedron to rows (M, 4) ≥ 0, without tolerance; returns a code. The face of row m has source m."""
     for m in range(rows.shape[0]):
         lowest, highest = _evaluate(solid, rows[m, 0], rows[m, 1], rows[m, 2], rows[m, 3])
         if lowest >= 0.0:
@@ -329,7 +330,7 @@ def _face_vector(solid, f):
 
 @compiled
 def measure(solid, inside, sizes):
-    """Write the mean of the vertices, and into `sizes` (2,) the volume and a bound on what bent faces add to it."""
+    """Write the mean of the vertices, and to `sizes` (2,) the volume and a bound on how much bent faces change it."""
     count, points = solid.counts[VERTICES], solid.points
     for i in range(3):
         inside[i] = 0.0
@@ -391,9 +392,9 @@ def _outline_faces(standing, sides, solid, narrowest, rows, centres, chosen):
 
 @compiled
 def clipped_width(loop, rows, room):
-    """A lower bound of the width of the part of a convex polygon in space, a loop (V, 3), where rows (M, 4) are ≥ 0.
+    """A lower bound on the width of the part of a convex polygon in space, a loop (V, 3), where rows (M, 4) are ≥ 0.
 
-    The bound is the part's area divided by its diameter; 0 if nothing is left. room: (2, V + M, 3).
+    The bound is the part's area divided by its diameter; 0 if the part is empty. room: (2, V + M, 3).
     """
     count, here, there = loop.shape[0], room[0], room[1]
     for n in range(count):

@@ -1,4 +1,4 @@
-"""Compiled decisions of the traversal: which neurons are active just beyond a point, and what bounds their region.
+"""Compiled decisions of the traversal: which neurons are active just beyond a point, and which half-spaces they set.
 
 Every neuron has at most one half-space: a ReLU keeps its sign; an entry that loses its window stays below the winner;
 winners and carried neurons bound nothing.
@@ -14,7 +14,7 @@ ALONE = -1
 """The rival of a ReLU, which is compared with zero."""
 
 SHARE = 1e-9
-"""A change along a direction that is less than this share of a slope is rounding."""
+"""A change along a direction below this share of the slope counts as rounding."""
 
 
 @compiled
@@ -38,7 +38,7 @@ def bound(standing, i, k):
 
 @compiled_inline
 def bound_noise(noise, standing, k):
-    """The values of neuron k's half-space that count as rounding."""
+    """The size up to which values of neuron k's half-space count as rounding."""
     rival = standing.rival[k]
     return noise[k] + noise[rival] if rival >= 0 else noise[k]
 
@@ -55,7 +55,7 @@ def bound_at(standing, k, point):
 
 @compiled
 def is_on(forms, noise, limit, size, value, direction, k):
-    """Whether a ReLU is active just beyond a point; the direction decides, then the axes, each with its sign."""
+    """Whether a ReLU is active just beyond a point; the direction decides, then the axes with the direction's signs."""
     if abs(value) > limit:
         return np.uint8(value > 0.0)
     rise, least = 0.0, max(noise, SHARE * size)
@@ -98,9 +98,9 @@ def decide_mixed(program, standing, layer, point, direction):
 
 @compiled
 def _winner(standing, noise, start, end, values, sizes, first, direction):
-    """The entry of a window that is the largest just beyond a point; of those that differ by rounding, the first.
+    """The largest entry of a window just beyond a point; among entries that differ by rounding alone, the first.
 
-    The value decides, then the rise along the direction, then along the axes, each with its sign.
+    The value decides, then the rise along the direction, then along the axes with the direction's signs.
     """
     best = -1
     for k in range(start, end):
@@ -133,7 +133,7 @@ def _distance(forms, one, other):
 
 @compiled
 def _limit(forms, noises, one, other):
-    """The difference between two entries at a point that leaves the point on their common kink."""
+    """The largest difference between two entries at a point that still counts as their common kink."""
     return max(DISTANCE * _distance(forms, one, other), noises)
 
 
@@ -151,7 +151,7 @@ def _rise(forms, one, other, direction, order):
 
 @compiled
 def _fastest(forms, noise, left, count, direction, order):
-    """Keep, of the listed neurons, the one that grows fastest and those that differ from it by rounding."""
+    """Keep, among the listed neurons, the one that grows fastest and those that differ from it by rounding alone."""
     best = left[0]
     for n in range(1, count):
         if _rise(forms, left[n], best, direction, order) > 0.0:

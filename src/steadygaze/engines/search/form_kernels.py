@@ -1,4 +1,4 @@
-"""Compiled sums over one region: the margin at its points, and where the search line passes it."""
+"""Compiled loops over one region: the margin at its points, and where the search line passes through it."""
 
 import numpy as np
 
@@ -37,16 +37,16 @@ def lead_ranges(logits, label, points, tops):
 
 @compiled
 def _key(halfspaces, f, gap, speed, column):
-    """How the share of the line at a facet changes with the tilt: order by order, from the share itself."""
+    """Where the tilted line meets a facet, as a share of the line: column 0 without the tilt, then order by order."""
     share = -gap[f] / speed[f]
     return share if column == 0 else -share * halfspaces[f, column - 1] / speed[f]
 
 
 @compiled
 def _first(halfspaces, gap, speed, sign, chosen):
-    """The facet, among those with a speed of the given sign, met last (sign 1) or first (sign −1); −1 if none.
+    """Among the facets with a speed of the given sign, the one met last (sign 1) or first (sign −1); −1 if none.
 
-    Within the tolerance, the next key breaks ties.
+    Ties within the tolerance are broken by the next order of `_key`.
     """
     count, columns, found = halfspaces.shape[0], halfspaces.shape[1], -1
     for f in range(count):
@@ -70,10 +70,10 @@ def _first(halfspaces, gap, speed, sign, chosen):
 
 @compiled
 def pass_region(halfspaces, start, step, scratch, found):
-    """Where the tilted line from start to start + step enters and leaves a region, and through which facet.
+    """Find where the tilted line from start to start + step enters and leaves a region, and the facet where it leaves.
 
-    Writes these to `found` (3,); the facet is −1, left at 1, for a line that ends inside. scratch: (3, F). Returns
-    False if the line misses the region. `walker.Line` explains the tilt.
+    Writes these to `found` (3,); a line that ends inside leaves at 1, by facet −1. scratch: (3, F). Returns False if
+    the line misses the region. `walker.Line` explains the tilt.
     """
     count, d = halfspaces.shape[0], start.shape[0]
     gap, speed, chosen = scratch[0], scratch[1], scratch[2]

@@ -1,4 +1,4 @@
-"""From many half-spaces to the few that bound a region, with a point inside each facet: rays first, then programs.
+"""Reduces many half-spaces to the few that bound a region, with a point inside each facet: by rays, then by programs.
 
 A half-space is a row (n, c) with n·t + c ≥ 0 and |n| = 1. Most rows need no linear program: the box of the knot cell,
 rays from a point inside (the first row that a ray meets bounds the region) and the region's bounding box decide them.
@@ -28,7 +28,7 @@ class LinearProgramTroubleError(Exception):
 
 @dataclass
 class LinearPrograms:
-    """A solver that counts the programs it solved and those without a usable answer."""
+    """A solver that counts the linear programs it solved, and those without a usable answer."""
 
     solved: int = 0
     failures: int = 0
@@ -45,7 +45,7 @@ class LinearPrograms:
     ) -> np.ndarray | None:
         """The x (n,) with low ≤ x ≤ high and rows @ x ≥ lower that maximises cost @ x; None if there is no such x.
 
-        Raises LinearProgramTroubleError, after several attempts with other scaling.
+        Raises LinearProgramTroubleError if several attempts with different scaling fail.
         """
         self.solved += 1
         program = highspy.HighsLp()
@@ -77,7 +77,7 @@ class LinearPrograms:
 
 
 class Facets(NamedTuple):
-    """The rows that bound a region, as indices into the given rows; a point inside each facet, and one inside all."""
+    """The rows that bound a region, as indices; a point inside each facet; and a point inside the region."""
 
     places: np.ndarray
     centres: np.ndarray
@@ -85,7 +85,7 @@ class Facets(NamedTuple):
 
 
 class FacetFinder:
-    """Finds the facets of regions of one dimension; uses the same rays for all of them."""
+    """Finds the facets of regions of a given dimension; all regions share the same rays."""
 
     def __init__(self, dimension: int, programs: LinearPrograms) -> None:
         rays = np.random.default_rng(20221).normal(size=(RAYS, dimension))
@@ -104,7 +104,7 @@ class FacetFinder:
             inside = _shoot(rows, inside, self.rays)[1].mean(axis=0)
         first, points = _shoot(rows, inside, self.rays)
         open_rows = self._within_reach(rows, np.unique(first))
-        # Then straight at every row that is still open.
+        # Then shoot straight at every row that is still open.
         also, where = _shoot(rows, inside, -rows[open_rows, :-1])
         first, points = np.concatenate([first, also]), np.concatenate([points, where])
         certain = np.unique(first)
@@ -117,7 +117,7 @@ class FacetFinder:
             if centre is None or _clearance(rows[others], centre) < CLEAR:
                 centre = self.facet_centre(rows, int(place), others)
             if centre is not None:
-                # Project onto the plane: rays and programs meet it only within their tolerance.
+                # Project onto the plane: rays and linear programs meet it only up to their tolerance.
                 gap = rows[place, :-1] @ centre + rows[place, -1]
                 places.append(place)
                 centres.append(centre - gap * rows[place, :-1])
@@ -128,25 +128,25 @@ class FacetFinder:
         return self._ball(rows, np.ones(len(rows)))
 
     def facet_centre(self, rows: np.ndarray, place: int, others: np.ndarray) -> np.ndarray | None:
-        """The centre of the largest ball in the facet that other rows leave of a row; None if they leave nothing."""
+        """The centre of the largest ball in the facet of a row, bounded by other rows; None if the facet is empty."""
         normal = rows[place, :-1]
         flat = rows[others, :-1] - (rows[others, :-1] @ normal)[:, None] * normal
         widths = np.concatenate([np.linalg.norm(flat, axis=1), [0.0, 0.0]])
         return self._ball(np.concatenate([rows[others], rows[[place]], -rows[[place]]]), widths)
 
     def highest(self, rows: np.ndarray, form: np.ndarray) -> float:
-        """An upper bound of a form (d+1,) on a region, by one program, rounded outward."""
+        """An upper bound on a form (d+1,) over a region, by one linear program, rounded outward."""
         size = float(np.abs(form[:-1]).sum())  # no squares, which may underflow
         if size == 0.0:
             return float(form[-1])
-        # A slope of about length 1, because the solver's tolerances are absolute.
+        # Scaled to a slope of about length 1, because the solver's tolerances are absolute.
         found = self.programs.maximise(form[:-1] / size, rows[:, :-1], -rows[:, -1], self._low, self._high)
         if found is None:
             raise self.programs.trouble("HiGHS: a region with an inside has no point")
         return float(form[:-1] @ found + form[-1]) + 10 * FEASIBILITY * size
 
     def _within_reach(self, rows: np.ndarray, certain: np.ndarray) -> np.ndarray:
-        """Rows that cut the bounding box of the polytope of the certain rows."""
+        """The rows that cut the bounding box of the polytope that the certain rows define."""
         known, box = rows[certain], np.zeros((2, self.dimension))
         for axis in range(self.dimension):
             for side, sign in enumerate((-1.0, 1.0)):
@@ -160,7 +160,7 @@ class FacetFinder:
         return np.flatnonzero(lowest < 0.0)
 
     def _ball(self, rows: np.ndarray, widths: np.ndarray) -> np.ndarray | None:
-        """The centre of the largest ball inside the rows, with its radius multiplied by the widths (M,)."""
+        """The centre of the largest ball inside the rows; for each row, the radius counts times its width (M,)."""
         cost = np.append(np.zeros(self.dimension), 1.0)
         matrix = np.hstack([rows[:, :-1], -widths[:, None]])
         low, high = np.append(self._low, 0.0), np.append(self._high, 2.0)
@@ -179,13 +179,13 @@ def _shoot(rows: np.ndarray, start: np.ndarray, rays: np.ndarray) -> tuple[np.nd
     with np.errstate(divide="ignore", invalid="ignore"):
         times = np.where(speed < 0.0, -np.maximum(gap, 0.0) / speed, np.inf)
     nearest = times.min(axis=1)
-    # A ray meets coinciding rows together: the first stands for all.
+    # A ray meets coinciding rows at once: the first of them represents all.
     first = np.argmax(times <= nearest[:, None] + DISTANCE, axis=1)
     return first, start + nearest[:, None] * rays
 
 
 def _distinct(rows: np.ndarray, certain: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """The indices of the certain and the other rows, sorted; one index for rows that coincide up to rounding."""
+    """The indices of the certain and the other rows, sorted; of rows that coincide up to rounding, only one index."""
     places = np.concatenate([certain, others])
     chosen = rows[places]
     same = np.abs(chosen[:, None, :] - chosen[None, :, :]).max(axis=2) <= 10 * DISTANCE

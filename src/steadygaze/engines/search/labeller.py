@@ -1,8 +1,8 @@
-"""The labels of one region: CR, MR or CB by linear programming, AR, IR or AB by one sample or convex optimisation.
+"""Labels one region: CR, MR or CB by bounds on affine forms; AR, IR or AB by the curve of the region's pattern.
 
-Up to three dimensions the vertices bound a form; in four, linear programs do. A label needs slack: exact
-arithmetic decides a margin within the error of the logits, or it stays undecided. A region has the attention of its
-pattern if the pattern is certain at its inner point; kinks along the region's border do not count.
+Up to three dimensions the vertices bound a form; in four, linear programs do. A label needs slack: a margin within the
+error of the logits is decided by exact arithmetic, or stays undecided. A region has the attention of its pattern if the
+pattern is certain at its inner point; kinks along the region's border do not count.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,7 @@ from .visited import Visited
 
 UNKNOWN = (-np.inf, np.inf)
 LEAST_DRIFT = np.array([[32.0], [0.0]])
-"""Room for the drift of forms (see `Accuracy`) before its bounds are computed again."""
+"""How far forms may drift (see `Accuracy`) before their error bounds are recomputed."""
 TINY = float(np.finfo(np.float64).tiny)
 SETTLED: dict[Outcome | None, str] = {Outcome.KEPT: Label.CR, Outcome.LOST: Label.MR}
 
@@ -39,7 +39,7 @@ SETTLED: dict[Outcome | None, str] = {Outcome.KEPT: Label.CR, Outcome.LOST: Labe
 class Certainty(NamedTuple):
     """How certain the pattern of a region is.
 
-    bounds (1, 2) enclose the inconsistency whatever the pattern; None if the region's own pattern is certain except
+    bounds (1, 2) encloses the inconsistency whatever the pattern; None if the region's own pattern is certain except
     along its border. The border is narrower than `border` times the region, along every axis.
     """
 
@@ -79,16 +79,16 @@ class Labeller:
         return Visited(region, classification, attention, margin, reach, is_following, is_doubtful)
 
     def classify(self, region: TraversedRegion) -> tuple[str, tuple[float, float]]:
-        """CR, MR, CB or undecided, and bounds of the margin on the region."""
+        """CR, MR, CB or undecided, and bounds on the margin over the region."""
         name, (low, high) = self._classify(region)
         if name == "undecided":
             name = self.settler.classify(region)
-            # Exact arithmetic gives only the sign; the size keeps its float64 bounds.
+            # Exact arithmetic proves only the sign; the size keeps its float64 bounds.
             low, high = max(low, TINY) if name == Label.CR else low, min(high, -TINY) if name == Label.MR else high
         return name, (low, high)
 
     def _classify(self, region: TraversedRegion) -> tuple[str, tuple[float, float]]:
-        """Like `classify`, in float64 only."""
+        """As `classify`, in float64 only."""
         try:
             low, dip, seen, high = self._margin(region)
         except LinearProgramTroubleError:
@@ -112,13 +112,13 @@ class Labeller:
         return name, (low - slack, high + slack)
 
     def attend(self, region: TraversedRegion) -> tuple[str, tuple[float, float]]:
-        """AR, IR, AB or undecided, and bounds of the inconsistency on the region."""
+        """AR, IR, AB or undecided, and bounds on the inconsistency over the region."""
         is_constant = self.question.perturbed.moving_axis is None and self._certainty(region).bounds is None
         if is_constant and region.pattern in self._constant:
             return self._constant[region.pattern]
         found = name, reach = _named(self.slabs(region))
         if name == Label.AB and not self._is_mixed_inside(region):
-            found = "undecided", reach  # mixed only on its border, or within the tolerance of the programs
+            found = "undecided", reach  # mixed only on its border, or within the tolerance of the linear programs
         if is_constant:
             self._constant[region.pattern] = found
         return found
@@ -134,7 +134,7 @@ class Labeller:
         return bool(self.slabs(region, inner=True).is_mixed[0])
 
     def attend_pattern(self, pattern: bytes) -> str:
-        """AR, IR or undecided for a pattern of the classifier, if the expected map is kept."""
+        """AR, IR or undecided for a pattern of the classifier, if the expected map does not move."""
         if pattern not in self._constant:
             curves, errors = self.curves.of(0, pattern)
             name, reach = _named(label_attention(curves, Spans(np.zeros((1, 2))), self.delta, errors))
@@ -162,13 +162,13 @@ class Labeller:
             return cell.low[axis], cell.high[axis]
 
     def _inner_ends(self, region: TraversedRegion, axis: int) -> tuple[float, float]:
-        """The range of t along an axis of a region's vertices, without its border."""
+        """The range of t that a region's vertices span along an axis, without the region's border."""
         low, high = float(region.vertices[:, axis].min()), float(region.vertices[:, axis].max())
         border = self._certainty(region).border * (high - low)
         return low + border, max(low + border, high - border)
 
     def _certainty(self, region: TraversedRegion) -> Certainty:
-        """How certain the pattern of a region is: by the errors of its forms, otherwise by exact arithmetic."""
+        """How certain the pattern of a region is, by the errors of its forms or else by exact arithmetic."""
         if region.key not in self._certain:
             border = self._border(region)
             # NaN and infinity are not widths.
@@ -178,7 +178,8 @@ class Labeller:
     def _border(self, region: TraversedRegion) -> float:
         """The width of the border where the region's pattern is uncertain, as a share of the region.
 
-        At (1 − s) v + s·inside, v any point of the region, no neuron is nearer to its kink than s·clearance − missed.
+        For any point v of the region, no neuron at (1 − s) v + s·inside is nearer to its kink than
+        s·clearance − missed.
         """
         assert region.clearance is not None  # set for every region of a traversal
         self._bounds_of_layers()
@@ -194,15 +195,15 @@ class Labeller:
             return Certainty(self._bound_hull(region, asks_attention=True).inconsistency, 0.0)
         patterns, rest = found
         if patterns == [region.pattern]:
-            # A part of the region that is s times as wide, around any of its points, has s^d of its volume.
+            # The region, shrunk by a factor s around any of its points, has s^d of its volume.
             return Certainty(None, min(1.0, 1.01 * rest ** (1.0 / region.dimension)))
         reaches = np.array([pattern_reach(self.question.compound, self.curves, region.cell, one) for one in patterns])
         return Certainty(np.array([[reaches[:, 0].min(), reaches[:, 1].max()]]), 0.0)
 
     def _margin(self, region: TraversedRegion) -> tuple[float, float, float, float]:
-        """A lower bound of the margin on a region, the smallest and largest value seen at a point, and an upper bound.
+        """A lower bound on the margin over a region, its smallest and largest observed value, and an upper bound.
 
-        In four dimensions, programs find the bound that can prove a label, CR or MR.
+        In four dimensions, linear programs compute only the bound that can prove a label: lower for CR, upper for MR.
         """
         label, classes = self.question.label, region.logits.shape[1]
         tops, unused = np.full((2, classes), -np.inf)
@@ -224,7 +225,7 @@ class Labeller:
         return low, dip, seen, high
 
     def label_error(self, visited: Visited) -> float:
-        """A bound of the error of a region's leads; its own, if the one for all regions is not small there."""
+        """A bound on the error of a region's leads: that for all regions, or its own if that one is not small there."""
         self._bounds_of_layers()
         if min(-visited.margin[0], visited.margin[1]) > 1e3 * self._slack:
             return self._slack
@@ -245,7 +246,7 @@ class Labeller:
         return region.logits[:, [self.question.label]] - region.logits[:, self._rivals]
 
     def _highest(self, region: TraversedRegion) -> tuple[float, float]:
-        """Bounds of the largest margin on a region: one program finds the highest point below all leads."""
+        """Bounds on the largest margin over a region: one linear program finds the highest point below all leads."""
         forms = self.leads(region)
         scale, d = max(float(np.abs(forms).max()), 1e-300), region.dimension
         rows = np.concatenate([region.halfspaces, forms.T / scale])
@@ -256,15 +257,15 @@ class Labeller:
         found = self.traversal.programs.maximise(np.eye(d + 1)[d], matrix, -rows[:, -1], low, high)
         if found is None:
             return UNKNOWN
-        # Ten times the program's own tolerance, as a value of the margin.
+        # Ten times the tolerance of the linear program, as a value of the margin.
         return float((found[d] - 1e-9) * scale), float((found[d] + 1e-9) * scale)
 
     def _bounds_of_layers(self) -> list[np.ndarray]:
-        """`forward_errors` for all regions so far, with room for larger coefficients, so they rarely change."""
+        """`forward_errors` for all regions so far, with room for larger coefficients, so that they rarely change."""
         if not self._roofs or self.traversal.exceeds(self._roofs):
             seen = self.traversal.accuracy()
-            # The largest value of every layer covers other neurons with larger coefficients; a 64th of what counts as
-            # rounding is less than a form's own error.
+            # The largest value of a layer makes room for larger coefficients of its other neurons; a 64th of the values
+            # that count as rounding is less than a form's own error.
             peaks, missed = (
                 np.repeat(2.0 * np.maximum(self._levels(values), least), self.question.compound.hidden)
                 * self.traversal.scales
@@ -293,12 +294,12 @@ class Labeller:
         return np.array([part.max(initial=0.0) for part in np.split(shares, ends)])
 
     def _prove(self, region: TraversedRegion) -> tuple[tuple[float, float], float]:
-        """Proved bounds of the margin on a region, and of the error of the region's own forms."""
+        """Proved bounds on the margin over a region, and a bound on the error of the region's own forms."""
         found, forms = self._bound_hull(region, asks_attention=False), self.leads(region)
         claimed = region.vertices @ forms[:-1] + forms[-1]
         with np.errstate(invalid="ignore"):
             off = float((np.abs(claimed - found.leads[0]).max(axis=0) + found.radius[0]).max(initial=0.0))
-            # The rounding of the forms' values, here and where margins are computed.
+            # Covers the rounding of the forms' values, here and where margins are computed.
             off += 2.0 * gamma(len(forms) + 4) * float(np.abs(region.logits).sum(axis=0).max()) + LEAST
         low, high = found.margin[0]
         return (float(low), float(high)), np.inf if np.isnan(off) else off
@@ -309,10 +310,10 @@ class Labeller:
 
 
 class Settler:
-    """Decides regions that float64 leaves undecided by exact arithmetic, one by one, up to a fixed number.
+    """Decides regions that float64 leaves undecided, by exact arithmetic, one by one, up to a fixed number.
 
-    Like `properties.settling` for maps. The number is fixed in advance, so a result does not depend on the machine
-    unless a time limit ends it.
+    The counterpart of `properties.settling` for maps. The number is fixed in advance, so results do not depend on the
+    machine unless a time limit ends the search.
     """
 
     def __init__(self, compound: Compound, label: int, seconds_left: Callable[[], float]) -> None:
@@ -322,14 +323,14 @@ class Settler:
     def classify(self, region: TraversedRegion) -> str:
         outcome = self._outcome(region, 0.0, _vertex_error(region))
         if outcome is Outcome.MIXED:
-            # The other label may belong to a neighbour: look again without the border.
+            # One of the two labels may belong to a neighbour: try again without the border.
             shrinks = _within_rounding(region)
             is_mixed = shrinks <= 0.5 and self._outcome(region, shrinks, 0.0) is Outcome.MIXED
             return Label.CB if is_mixed else "undecided"
         return SETTLED.get(outcome, "undecided")
 
     def patterns(self, region: TraversedRegion) -> tuple[list[bytes], float] | None:
-        """The classifier's patterns on a region, and a bound on the share of all others; None if not settled.
+        """The classifier's patterns on a region, and a bound on the share of all other patterns; None if not settled.
 
         Patterns with less than LEAST_SHARE of the region belong to its border and are left out.
         """
@@ -352,7 +353,7 @@ class Settler:
         return exact_labels(self.compound, self.label)
 
     def _ask(self) -> tuple[ExactLabels | None, float]:
-        """The exact arithmetic for one more region, and its time limit; None beyond the number allowed."""
+        """Exact arithmetic for one more region, and its time limit; None once the allowed number is used up."""
         seconds = min(LIMIT_SECONDS, self._seconds_left())
         if self._left <= 0 or seconds <= 0.0:
             return None, 0.0
@@ -360,7 +361,7 @@ class Settler:
         return self._exact, seconds
 
     def _vertices(self, region: TraversedRegion, shrinks: float = 0.0) -> np.ndarray:
-        """The vertices (V, D) in t, moved inward by a share; a single parameter gets a second coordinate in 0..1."""
+        """The vertices (V, D) in t, moved inward by a share; one parameter gets a second coordinate in 0..1."""
         vertices = region.vertices + shrinks * (region.inside - region.vertices)
         if region.dimension > 1:
             return vertices
@@ -368,25 +369,25 @@ class Settler:
 
 
 def _vertex_error(region: TraversedRegion) -> float:
-    """How far the vertices may be from their region, along every axis of t: programs find them within a tolerance."""
+    """How far vertices may be off along every axis of t: by rounding, or by the tolerance of linear programs."""
     return coverage(CLIPS) if region.corners is not None else 10 * FEASIBILITY
 
 
 def _within_rounding(region: TraversedRegion) -> float:
-    """The share by which a region must shrink towards its inner point to lie inside itself however it was rounded."""
+    """How much, as a share, a region must shrink towards its inner point to stay within itself despite rounding."""
     clear = float((region.halfspaces[:, :-1] @ region.inside + region.halfspaces[:, -1]).min())
     return min(1.0, 2.0 * region.dimension * coverage(CLIPS) / clear) if clear > 0.0 else 1.0
 
 
 def _named(labels: AttentionLabels) -> tuple[str, tuple[float, float]]:
-    """The label of a single region, and bounds of its inconsistency."""
+    """The label of a single region, and bounds on its inconsistency."""
     names = ((Label.AR, labels.is_kept), (Label.IR, labels.is_lost), (Label.AB, labels.is_mixed))
     name = next((name for name, holds in names if holds[0]), "undecided")
     return name, (float(labels.reach[0, 0]), float(labels.reach[0, 1]))
 
 
 def _decide(low: float, dip: float, seen: float, high: float, slack: float) -> str:
-    """The label for a margin between `low` and `high`, seen from `dip` to `seen`, with an error of `slack`."""
+    """The label for a margin between `low` and `high`, with observed values from `dip` to `seen`, up to `slack`."""
     if low > slack:
         return Label.CR
     if high < -slack and dip < -slack:

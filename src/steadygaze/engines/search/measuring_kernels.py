@@ -1,6 +1,6 @@
 """Compiled measures of a region that the traversal found: how certain it is, and how much of it lies beside kinks.
 
-The kink of a ReLU is where its form vanishes; those of a window, where a losing entry reaches the winner.
+A ReLU has its kink where its form vanishes; a window has its kinks where a losing entry reaches the winner.
 """
 
 import numpy as np
@@ -16,10 +16,10 @@ EDGE, CORNER = 0, 1
 
 @compiled
 def finish(program, standing, points, size, has_missed, has_kinks, first, scales, inside, found):
-    """Record a region with vertices (V, d) and a volume, unless neurons must be switched off; returns how many.
+    """Record a region with vertices (V, d) and a volume, unless neurons must be switched off first; returns how many.
 
-    has_missed: clipping has recorded `missed`. has_kinks: add the region to the strips along kinks. `first`, `scales`,
-    `inside` and `found`: see `_clearances`.
+    has_missed: clipping has already recorded `missed`. has_kinks: add the region to the strips along kinks. `first`,
+    `scales`, `inside` and `found`: see `_clearances`.
     """
     off = _switch_off(program, standing, points)
     if off == 0:
@@ -33,10 +33,10 @@ def finish(program, standing, points, size, has_missed, has_kinks, first, scales
 
 @compiled
 def _switch_off(program, standing, points):
-    """Mark as `off` every active neuron whose values on a region with vertices (V, d) are only rounding.
+    """Mark as `off` every active neuron whose values on a region with vertices (V, d) are mere rounding.
 
-    Returns how many. A region whose neuron could be written either way is so written in one way only: a ReLU as
-    inactive, a window by the first of the entries that differ from its winner by rounding alone.
+    Returns how many. If a neuron could be written either way on a region, it is always written the same way: a ReLU as
+    inactive, a window with the first of the entries that differ from its winner by rounding alone.
     """
     offsets, found = program.offsets, 0
     for layer in range(offsets.shape[0] - 2):
@@ -60,7 +60,7 @@ def _switch_off(program, standing, points):
 
 @compiled
 def _switch_off_entries(program, standing, points, winner):
-    """Mark as `off` all entries that differ from the winner by rounding, but the first, unless that one has won."""
+    """Mark as `off` all entries but the first that differ from the winner by rounding, unless the first has won."""
     found, is_first = 0, True
     for k in range(program.window_first[winner], winner):
         if standing.off[k] == 0 and _is_rounding(program, standing, points, k):
@@ -79,7 +79,7 @@ def _switch_off_entries(program, standing, points, winner):
 
 @compiled
 def _is_rounding(program, standing, points, k):
-    """Whether the half-space of neuron k is only rounding at all points (V, d)."""
+    """Whether the half-space of neuron k has values of mere rounding at all points (V, d)."""
     n, noise = 0, bound_noise(program.noise, standing, k)
     while n < points.shape[0] and bound_at(standing, k, points[n]) <= noise:
         n += 1
@@ -96,9 +96,9 @@ def _record_missed(program, standing, points):
 
 @compiled
 def _add_kinks(program, standing, points, size):
-    """Add the share that a region with vertices (V, d) and a volume has in the strips along kinks, see `Accuracy`.
+    """Add a region with vertices (V, d) and a volume to the strips along kinks, see `Accuracy`.
 
-    Neurons that are only rounding on the region are written in one way (`_switch_off`) and do not count.
+    Neurons that are mere rounding on the region are always written the same way (`_switch_off`) and do not count.
     """
     offsets, widest = program.offsets, 0.0
     for n in range(1, points.shape[0]):
@@ -118,7 +118,7 @@ def _add_kinks(program, standing, points, size):
         _add_layer(bounds, noises, near, points, size, widest, beside)
         for k in range(first, end):
             if k < standing.rival[k] and _is_rounding(program, standing, points, k):
-                beside[EDGE, k - first] = np.inf  # another region may be written by this entry
+                beside[EDGE, k - first] = np.inf  # another region may be written with this entry as the winner
 
 
 @compiled
@@ -154,11 +154,11 @@ def _add_layer(forms, noise, near, points, size, widest, beside):
 
 @compiled
 def _clearances(program, standing, first, scales, point, found):
-    """Write, for every hidden layer from `first` on, the smallest distance / scale of its neurons from a kink.
+    """Write, for every hidden layer from `first` on, the smallest distance from a kink, divided by the neuron's scale.
 
     The distance is the |value| of a ReLU at a point (d,), or how far an entry is below the winner of its window.
-    scales: of all neurons from that layer on; an entry has its own and the winner's. Ties that are exact, whatever the
-    rounding, do not count.
+    scales: those of all neurons from that layer on; for an entry, its own plus the winner's. Ties that are exact,
+    whatever the rounding, do not count.
     """
     forms, offsets, d = standing.forms, program.offsets, point.shape[0]
     for layer in range(first, offsets.shape[0] - 2):
@@ -187,7 +187,7 @@ def _clearance_of_windows(program, standing, layer, first, scales, point):
         rival = standing.rival[k]
         if rival < 0 or rival == k:
             continue
-        if rival < k and _has_same_form(standing, k, rival):  # of exact ties the first wins
+        if rival < k and _has_same_form(standing, k, rival):  # in an exact tie, the first wins
             if _are_copies(program, standing, layer, k, rival, point):
                 continue
             if not has_prints:
@@ -211,7 +211,7 @@ def _has_same_form(standing, one, other):
 
 @compiled
 def _are_copies(program, standing, layer, one, other, point):
-    """Whether two neurons copy one number, or two that are zero whatever the rounding."""
+    """Whether two neurons copy the same number, or two numbers that are zero whatever the rounding."""
     first, second = program.copied[one], program.copied[other]
     if first < 0 or second < 0 or program.is_folded[layer]:
         return False
@@ -222,7 +222,7 @@ def _are_copies(program, standing, layer, one, other, point):
 
 @compiled
 def _is_copy_fed(program, standing, layer, source, point):
-    """Whether a copied neuron, or window by its first entry, may be other than zero."""
+    """Whether a copied neuron, or a window given by its first entry, may be nonzero."""
     found = False
     for n in range(program.window_first[source], program.window_end[source]):
         found = found or _is_fed(program, standing, layer, n - program.offsets[layer - 1], point)
@@ -231,7 +231,7 @@ def _is_copy_fed(program, standing, layer, source, point):
 
 @compiled
 def _have_same_print(program, standing, layer, one, other):
-    """Whether two neurons are equal for the real-valued network under the pattern, as their fingerprints tell."""
+    """Whether two neurons are equal for the real-valued network under the pattern, according to their fingerprints."""
     if program.print_stages.shape[0] == 0:
         return False
     start = program.print_start[layer] - program.offsets[layer]
@@ -261,7 +261,7 @@ def _is_reached(program, standing, layer, k, point):
 
 @compiled
 def _is_fed(program, standing, layer, i, point):
-    """Whether input i of a layer may be other than zero: its form is, or rounding alone clipped a pixel to 0."""
+    """Whether input i of a layer may be nonzero: its form is nonzero, or rounding alone clipped a pixel to 0."""
     source = program.offsets[layer - 1] + i
     for r in range(standing.outputs.shape[0]):
         if standing.outputs[r, source] != 0.0:

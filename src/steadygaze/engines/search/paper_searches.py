@@ -1,6 +1,6 @@
-"""The paper's searches, BFS and GBS, and the boundary followed alone; from a question to visited regions.
+"""Runs the searches, from a question to visited regions: BFS and GBS of the paper, and the boundary followed alone.
 
-The comments give the lines of the paper's Algorithm 1 (1:…) and Algorithm 2 (2:…), which are GBS; Algorithm 3 is BFS.
+Comments cite the lines of the paper's Algorithm 1 (1:…) and Algorithm 2 (2:…), which are GBS; Algorithm 3 is BFS.
 docs/paper.md lists the corrections: a pattern counts as observed when its region is entered; every neuron that vanishes
 on a facet is decided again beyond it; searching pushes the neighbour that the line enters; a region with a facet to a
 region of the other label is also near the boundary; a region keeps all of its non-redundant half-spaces.
@@ -36,8 +36,8 @@ def search(
 ) -> SearchTiling:
     """Visit regions of a problem one by one: all of them (bfs), or those near the outermost boundary (gbs, boundary).
 
-    If the budget ends first, the tiling holds the regions visited so far. `progress` is called now and then with their
-    number.
+    If the budget ends first, the tiling holds the regions visited so far. `progress` receives their number now and
+    then.
     """
     domain = question.perturbed.domain
     path = (
@@ -84,7 +84,7 @@ def _volume(visited: list[Visited]) -> float:
 def _is_whole(walker: Walker, visited: list[Visited]) -> bool:
     """Whether the visited regions are all regions: beyond their facets lie only visited regions and the border.
 
-    The volumes must add up as well; on their own they would miss a corner of volume AREA.
+    The volumes must add up to the domain as well; alone, this test would miss a corner of volume AREA.
     """
     if walker.stopped is not None or walker.failures or not visited or abs(_volume(visited) - 1.0) > AREA:
         return False
@@ -95,7 +95,7 @@ def _is_whole(walker: Walker, visited: list[Visited]) -> bool:
 
 
 def _parse_end(line: str | Sequence[float] | np.ndarray) -> np.ndarray | None:
-    """The theta at the end of the line, or None for the corner."""
+    """The theta at the end of the line; None for the corner."""
     if isinstance(line, str) and line == CORNER:
         return None
     try:
@@ -103,12 +103,14 @@ def _parse_end(line: str | Sequence[float] | np.ndarray) -> np.ndarray | None:
     except (ValueError, TypeError):
         end = np.array([np.nan])
     if not np.isfinite(end).all():
-        raise OptionError(f"line {line!r} is not known; expected corner, or one number for each parameter: 0.5,1")
+        raise OptionError(
+            f"line {line!r} is not known; expected corner, or one number for each parameter, such as 0.5,1"
+        )
     return end
 
 
 def breadth_first(walker: Walker, start: np.ndarray) -> list[Visited]:
-    """Visit all regions, nearest (in facets) to the one at `start` (d,) first; the budget may end the search early."""
+    """Visit all regions, by their distance in facets from the region at `start` (d,); the budget may end it early."""
     visited: list[Visited] = []
     region = walker.attempt(walker.traversal.region_at, start)
     if region is None:
@@ -161,7 +163,7 @@ class BoundarySearch:
         leaves_at, facet = (0.0, -1) if passage is None else passage[1:]
         farther = self.line.distance(leaves_at)
         if is_following and facet >= 0 and farther > distance:
-            is_following = False  # 1:17–18, the line is found again farther out
+            is_following = False  # 1:17–18, back on the line, farther out
         holds, is_near = one.holds(self.walker.property), self._is_near(one)
         if not is_near and (holds is Holds.NOWHERE or (holds is Holds.EVERYWHERE and is_following)):
             return  # 2:7 and 2:10
@@ -173,7 +175,7 @@ class BoundarySearch:
             self._cross(region, number, True, farther if number == facet else distance)
 
     def _is_near(self, one: Visited) -> bool:
-        """2:4: on the boundary, closer to it than w^δ, or with a facet to a region of the other label."""
+        """2:4: whether a region is on the boundary, closer to it than w^δ, or has a facet to one of the other label."""
         wanted, holds = self.walker.property, one.holds(self.walker.property)
         if holds in (Holds.PARTLY, Holds.UNKNOWN):
             return True
@@ -186,7 +188,7 @@ class BoundarySearch:
         return self._touches_other(one, OTHER[holds])
 
     def _touches_other(self, one: Visited, other: Holds) -> bool:
-        """Whether a region has a facet to one that has, or may have, the other label."""
+        """Whether a region shares a facet with one that has, or may have, the other label."""
         region, walker = one.region, self.walker
         is_pattern_enough = walker.question.perturbed.moving_axis is None and walker.property is Property.AR
         for facet in range(len(region.halfspaces)):
@@ -224,5 +226,5 @@ class BoundarySearch:
             self._push(beyond, is_following, distance)
 
     def _push(self, region: TraversedRegion, is_following: bool, distance: float) -> None:
-        # At equal distances the last one in comes out first: consecutive regions are then neighbours.
+        # At equal distances, last in, first out: then consecutive regions are neighbours.
         heapq.heappush(self.queue, (-distance, -next(self.order), region, is_following))

@@ -1,4 +1,4 @@
-"""Searches as arrays in `regions.npz` and as rows of an export; stored searches are checked before use."""
+"""Packs searches into the arrays of `regions.npz` and the rows of an export; checks stored arrays before use."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -46,13 +46,13 @@ def pack_search(
 ) -> Arrays:
     """The arrays of a search in `regions.npz`.
 
-    halfspaces (F, d+1) in theta: unit inward normal n and offset c with n·θ + c ≥ 0; those of region r are
+    halfspaces (F, d+1) in theta: unit inward normal n and offset c with n·θ + c ≥ 0; region r has the rows
     starts[r]:starts[r+1]. inside (R, d): a theta inside each region; volume (R,): its share of the domain; logits
     (R, d+1, K): slope in theta and constant. cell (R,), clip[clip_starts[r]:clip_starts[r+1]] and pattern (R, B):
-    the packed bits that identify a region. classification and attention (R,): 0 not asked for, 1 undecided, then 2,
+    the packed bits that identify a region. classification and attention (R,): 0 not requested, 1 undecided, then 2,
     3, 4 for CR, MR, CB or AR, IR, AB. margin and inconsistency (R, 2): bounds over the region. component,
-    component_region and component_is_inner (N,): the regions along each component of the boundary. shares (10,): those
-    of label and attention row by row, kept, undecided, lost, and at last those of kinks.
+    component_region and component_is_inner (N,): the regions along each component of the boundary. shares (10,): the
+    shares by label and attention, row by row, each in the order kept, undecided, lost; then the share of kinks.
     """
     domain = question.perturbed.domain
     regions = [one.region for one in visited]
@@ -109,14 +109,14 @@ def read_shares(arrays: Arrays) -> Shares:
 
 
 def _in_theta(rows: np.ndarray, domain: Domain) -> np.ndarray:
-    """Half-spaces (F, d+1) of the unit cube in theta, normalised again."""
+    """Half-spaces (F, d+1) of the unit cube, converted to theta and normalised."""
     normals = rows[:, :-1] / domain.widths
     offsets = rows[:, -1] - normals @ domain.low
     return np.column_stack([normals, offsets]) / np.linalg.norm(normals, axis=1)[:, None]
 
 
 def checked_arrays(arrays: Arrays, content: dict[str, Any], question: Question) -> Arrays:
-    """The arrays in their types, if they fit each other, the question and the answer; raises StoreError."""
+    """The arrays, converted to their types; StoreError if they do not fit each other, the question and the answer."""
     count, parts = int(content["visited"]), len(content["components"] or ())
     sizes = {"regions": count, "axes": question.perturbed.domain.dimension, "classes": question.model.classes}
     bounds = ("margin", "inconsistency")
@@ -134,13 +134,13 @@ def checked_arrays(arrays: Arrays, content: dict[str, Any], question: Question) 
     for kind, names in KINDS.items():
         told = [content["sets"][name] or 0 for name in names[2:]]
         found = np.bincount(arrays[kind], minlength=len(names)).tolist()[2:]
-        require(found == told, kind, "does not hold the regions that result.json counts")
+        require(found == told, kind, "does not match the counts in result.json")
     _check_shares(arrays)
     return arrays
 
 
 def _check_shares(arrays: Arrays) -> None:
-    """Shares must add up to the domain, and no label's share may exceed the regions that can have it."""
+    """Check that shares add up to the domain, and that no label's share exceeds the regions that can have it."""
     shares, volume = arrays["shares"], arrays["volume"]
     cells = shares[:9].reshape(3, 3)
     is_sound = (shares >= 0.0).all() and shares[9] <= 1.0 and abs(cells.sum() - 1.0) <= 1e-6
@@ -152,7 +152,7 @@ def _check_shares(arrays: Arrays) -> None:
 
 
 def read_regions(arrays: Arrays, domain: Domain) -> list[TraversedRegion]:
-    """The regions in t."""
+    """The stored regions, in t."""
     d, low, widths = domain.dimension, domain.low, domain.widths
     logits = arrays["logits"].copy()
     logits[:, d] += (logits[:, :d] * low[:, None]).sum(axis=1)
@@ -197,7 +197,7 @@ def read_components(
 
 
 def visited_part(arrays: Arrays, label: int, delta: float) -> Part:
-    """The rows of the visited regions."""
+    """The visited regions as rows of an export."""
     words = [np.array(names)[arrays[kind]].tolist() for kind, names in KINDS.items()]
 
     def make(start: int, stop: int) -> Block:

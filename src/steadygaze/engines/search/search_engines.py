@@ -1,4 +1,4 @@
-"""The engines bfs, gbs and boundary: run a search, confirm *robust* by a refinement, and load stored searches."""
+"""The engines bfs, gbs and boundary: run a search, confirm *robust* by a refinement, and restore stored searches."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,8 +32,8 @@ MOST_CONFIRMING = 200_000
 class SearchEngine(Engine):
     """Visits regions one by one, for up to four parameters.
 
-    `status` describes the visited regions, `verdict` the whole domain: robust only if all of it was visited and a
-    refinement, which covers every theta, confirms it.
+    `status` describes the visited regions, `verdict` the whole domain: it is robust only if the whole domain was
+    visited and a refinement, which covers every theta, confirms it.
     """
 
     method: str
@@ -42,7 +42,7 @@ class SearchEngine(Engine):
     gives_shares: bool = False
 
     def why_not(self, question: Question) -> str | None:
-        """Searches visit regions, take a few parameters, and those along a line start at zero."""
+        """Searches need regions and few parameters; those along a line also need zero in the domain."""
         if question.perturbed.is_curved:
             return refuse_curved(question, self.method)
         refusal = refuse_changing_maps(question, is_search=True)
@@ -51,8 +51,8 @@ class SearchEngine(Engine):
         domain = question.perturbed.domain
         if domain.dimension > MAX_SEARCH_PARAMETERS:
             return (
-                f"searches take up to {MAX_SEARCH_PARAMETERS} parameters, the perturbations have {domain.dimension}; "
-                "leave some out, or use --method refine"
+                f"searches take up to {MAX_SEARCH_PARAMETERS} parameters, but the perturbations have "
+                f"{domain.dimension}; leave some out, or use --method refine"
             )
         if "line" not in self.takes or domain.contains_zero:
             return None
@@ -93,7 +93,7 @@ def _confirm(question: Question, budget: Budget) -> Verdict:
 
 
 SEARCHES = (
-    SearchEngine("bfs", "A search through all regions, from one to the next (bfs).", frozenset(), gives_shares=True),
+    SearchEngine("bfs", "A search through all regions, neighbour by neighbour (bfs).", frozenset(), gives_shares=True),
     SearchEngine(
         "gbs",
         "A search along a line from the unperturbed image, then along the boundary that it met (gbs), as in the paper. "
@@ -109,7 +109,7 @@ SEARCHES = (
 
 
 def restore_tiling(content: dict[str, Any], folder: Path, question: Question) -> SearchTiling:
-    """The search stored in a directory; StoreError if its arrays do not fit each other and the answer."""
+    """Restore the search stored in a directory; StoreError if its arrays do not fit each other and the answer."""
     arrays = read_search_arrays(folder / MAP)
     try:
         arrays = checked_arrays(arrays, content, question)
@@ -119,9 +119,9 @@ def restore_tiling(content: dict[str, Any], folder: Path, question: Question) ->
     verdict = found.own_answer.verdict(question.property)
     told = content["verdict"]
     if content["schema_version"] < SCHEMA_VERSION and told == Verdict.ROBUST.value:
-        told = Verdict.UNDECIDED.value  # earlier versions took the visited regions for a proof
+        told = Verdict.UNDECIDED.value  # earlier versions treated the visited regions as a proof
     if (verdict.value, found.search_status.value) != (told, content["status"]):
-        raise StoreError(f"{folder}: its regions contradict its verdict; the result is damaged: run it again")
+        raise StoreError(f"{folder}: its regions contradict its verdict; the result is damaged: run the search again")
     return found
 
 

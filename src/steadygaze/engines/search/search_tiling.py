@@ -1,6 +1,6 @@
-"""The tiling of a search: the visited regions with their labels, as arrays and rows of an export.
+"""The tiling of a search: the visited regions with their labels, as arrays and as rows of an export.
 
-Loaded searches (`restore_tiling`) can be shown, drawn and exported, but not continued: their regions lack the neuron
+A loaded search (`restore_tiling`) can be shown, drawn and exported, but not continued: its regions lack the neuron
 behind each facet.
 """
 
@@ -35,7 +35,7 @@ from .visited import ATTENTIONS, CLASSIFICATIONS, BoundaryPart, Holds, Visited
 from .visited_shares import unknown_shares, visited_ties
 
 CODES: dict[str, Kept] = {Label.CR: Kept.YES, Label.MR: Kept.NO, Label.AR: Kept.YES, Label.IR: Kept.NO}
-"""Labels of regions on which the property is kept or lost everywhere."""
+"""`Kept` codes of the labels that hold on the whole region."""
 
 ARITHMETIC = "for the real-valued network, by float64 arithmetic with error bounds or by exact arithmetic"
 
@@ -69,7 +69,7 @@ class VisitedAnswer(DeltaAnswer):
 
     @property
     def areas(self) -> dict[str, tuple[float, float]]:
-        """Bounds of all shares; undecided is the share where the property asked is undecided."""
+        """Bounds on all shares; "undecided" is the share where the question's property is undecided."""
         is_label_alone = self.tiling.question.property is Property.CR
         undecided = min(1.0, float(sum(self.shares.cells[Kept.UNKNOWN]))) if is_label_alone else self.shares.undecided
         return self.shares.named() | {"undecided": (undecided, undecided)}
@@ -98,8 +98,8 @@ class VisitedAnswer(DeltaAnswer):
     def verdict(self, wanted: Property) -> Verdict:
         """The proved verdict on the property of the question, over the whole domain.
 
-        One visited region that violates is enough. Robust needs a search of the whole domain and a proof that covers
-        every theta: the search finds regions up to tolerances, which are no proof.
+        One violating region is enough for "not robust". "Robust" needs a search of the whole domain and a proof that
+        covers every theta: a search finds regions only up to tolerances, which prove nothing.
         """
         tiling = self.tiling
         if any(one.holds(wanted) in (Holds.NOWHERE, Holds.PARTLY) for one in tiling.visited):
@@ -141,8 +141,8 @@ class VisitedAnswer(DeltaAnswer):
 
 def _no_pieces(method: str) -> str:
     return (
-        f"a search ({method}) has only whole regions, no pieces; use --method map or refine for "
-        "boundaries, pieces and maps of labels"
+        f"a search ({method}) labels whole regions and has no pieces; use --method map or refine for boundaries, "
+        "pieces and maps of labels"
     )
 
 
@@ -150,11 +150,11 @@ def _no_pieces(method: str) -> str:
 class SearchTiling(Tiling[VisitedAnswer]):
     """The visited regions of a search, after a run or loaded.
 
-    `line` is the theta where the search line ends (None without a line). `stopped` names the limit that ended the
-    search, `failures` counts regions and programs without an answer. `shares` are those that the regions prove.
+    `line` is the theta where the search line ends (None without a line). `stopped` is the limit that ended the search,
+    `failures` counts lost regions and linear programs without an answer. `shares` are proved by the regions.
     `is_whole`: the visited regions are all regions, up to tolerances. `components` are those of the outermost boundary
-    (method boundary, else None). `confirmation` is the verdict of a proof that covers every theta, made if the search
-    `is_covering`. `stored` holds the arrays of a loaded search.
+    (None unless the method is boundary). `confirmation` is the verdict of a proof that covers every theta, made if the
+    search `is_covering`. `stored` holds the arrays of a loaded search.
     """
 
     kind = "search"
@@ -184,7 +184,10 @@ class SearchTiling(Tiling[VisitedAnswer]):
     def answer(self, delta: float) -> VisitedAnswer:
         """The answer for the δ of the search; OptionError for any other."""
         if delta != self.own_answer.delta:
-            raise OptionError(f"a search ({self.method}) answers δ = {self.question.threshold} alone")
+            raise OptionError(
+                f"a search ({self.method}) answers only for δ = {self.question.threshold}; use --method map or refine "
+                "for other values"
+            )
         return self.own_answer
 
     @property
@@ -255,19 +258,19 @@ class SearchTiling(Tiling[VisitedAnswer]):
         return ()
 
     def samples(self, answer: VisitedAnswer, count: int) -> Iterator[Sample]:
-        """Points inside the regions that are deepest, and inside some others."""
-        # How far the point inside is from the facets: volumes are expensive from three parameters on.
+        """Points inside the deepest regions, and inside some others."""
+        # Sorted by the distance of the inner point from the facets: volumes are expensive from three parameters on.
         sizes = [(one.region.halfspaces @ np.append(one.region.inside, 1.0)).min() for one in self.visited]
         for number in chosen_sizes(np.array(sizes), count):
             one = self.visited[int(number)]
             theta = self.question.compound.domain.to_theta(one.region.inside[None])[0]
             attention = Kept.UNKNOWN if one.is_doubtful else CODES.get(one.attention, Kept.UNKNOWN)
-            # The claimed range of the margin has its error in it.
+            # The claimed range of the margin includes its error.
             claim = Claim(theta, None, 0.0, partial(float, 0.0))
             yield Sample(claim, CODES.get(one.classification, Kept.UNKNOWN), attention, int(number))
 
     def without(self, doubts: Doubts) -> "SearchTiling":
-        """The same regions, some undecided; shares are not known any more."""
+        """The same regions, with doubtful labels undecided; the shares become unknown."""
         visited = list(self.visited)
         for number in doubts.label:
             visited[number] = replace(visited[number], classification=Label.UNDECIDED, margin=(-np.inf, np.inf))
@@ -297,7 +300,7 @@ class SearchTiling(Tiling[VisitedAnswer]):
     def words(self) -> list[str]:
         words, domain = ["--w-delta", repr(self.w_delta)] if self._uses_width else [], self.question.perturbed.domain
         if self.line is not None:
-            # The line is stored in t; scaling back may round its end out of the domain.
+            # The line was scaled to t and back, which may round its end out of the domain.
             end = np.clip(self.line, domain.low, domain.high)
             words.append(f"--line={','.join(repr(float(value)) for value in end)}")
         return words
@@ -310,8 +313,8 @@ class SearchTiling(Tiling[VisitedAnswer]):
     def parts(self, answer: VisitedAnswer, what: str) -> tuple[Part, ...]:
         if what != "regions":
             raise OptionError(
-                f"a search ({self.method}) has only whole regions, no {what}; leave --what out, or "
-                "verify with --method map"
+                f"a search ({self.method}) labels whole regions and has no {what}; leave --what out, or verify with "
+                "--method map"
             )
         return (visited_part(self.arrays(), self.question.label, answer.delta),)
 
@@ -331,7 +334,7 @@ class SearchTiling(Tiling[VisitedAnswer]):
 def _basis(tiling: SearchTiling, verdict: Verdict) -> str:
     share = percent_down(min(tiling.visited_share, 1.0))
     kinks = tiling.shares.slivers
-    size = f"at most {percent_up(kinks)} of the domain" if kinks < 1.0 else "whose share is not known"
+    size = f"at most {percent_up(kinks)} of the domain" if kinks < 1.0 else "whose share is unknown"
     exceptions = (
         f"except on kinks, {size}: strips along the borders of the regions, as wide as an error divided by a slope"
     )
@@ -340,30 +343,29 @@ def _basis(tiling: SearchTiling, verdict: Verdict) -> str:
     if tiling.is_covering:
         first = _covering(tiling, verdict, exceptions)
     elif verdict is Verdict.NOT_ROBUST:
-        rest = "" if tiling.visited_share == 1.0 else f" ({share} of it); nothing is said about the rest"
+        rest = "" if tiling.visited_share == 1.0 else f" ({share} of it); nothing is known about the rest"
         first = (
-            f"Proved {ARITHMETIC}: the labels of the visited regions other than undecided, {exceptions}. The visited "
-            f"regions cover {'part of ' if rest else ''}the domain{rest or ' up to tolerances'}."
+            f"Proved {ARITHMETIC}: the decided labels of the visited regions, {exceptions}. The visited regions cover "
+            f"{'part of ' if rest else ''}the domain{rest or ' up to tolerances'}."
         )
     elif tiling.search_status is Status.ROBUST:
         first = (
-            f"Nothing is proved of the whole domain: the property holds on every visited region, {ARITHMETIC}, but "
-            f"these cover {share} of it, and the rest was not visited. The labels hold {exceptions}."
+            f"Nothing is proved about the whole domain: the property holds on every visited region, {ARITHMETIC}, but "
+            f"these regions cover {share} of the domain; the rest was not visited. The labels hold {exceptions}."
         )
     else:
         first = (
-            f"Nothing is proved of the whole domain, of which {share} was visited; the labels of the visited regions "
-            f"are proved {ARITHMETIC}, and those within the error bounds of a threshold are undecided. They hold "
-            f"{exceptions}."
+            f"Nothing is proved about the whole domain: {share} of it was visited. The decided labels of the visited "
+            f"regions are proved {ARITHMETIC}, {exceptions}. Regions too close to a threshold are undecided."
         )
     return first
 
 
 def _covering(tiling: SearchTiling, verdict: Verdict, exceptions: str) -> str:
-    """The guarantee of a search that visited the whole domain, with the result of the proof for every theta."""
+    """The guarantee of a search that visited the whole domain, with the outcome of the proof for every theta."""
     visited = (
-        f"The visited regions cover the domain up to tolerances: their volumes add up to it within {AREA:g}. On each "
-        "of them the property holds"
+        f"The visited regions cover the domain up to tolerances: their volumes add up to it within {AREA:g}. The "
+        "property holds on each of them"
     )
     if verdict is Verdict.ROBUST:
         return (
@@ -373,8 +375,8 @@ def _covering(tiling: SearchTiling, verdict: Verdict, exceptions: str) -> str:
     if verdict is Verdict.NOT_ROBUST:
         return f"{visited}; but a refinement of the same question proves a violation between them, {ARITHMETIC}."
     why = (
-        "the refinement that would prove it for every theta left something undecided"
+        "the refinement that should prove it for every theta left a part undecided"
         if tiling.confirmation is not None
-        else "no proof that covers every theta was asked for"
+        else "no proof for every theta was requested"
     )
-    return f"{visited}, {ARITHMETIC}, {exceptions}. Nothing is proved of the whole domain: {why}."
+    return f"{visited}, {ARITHMETIC}, {exceptions}. Nothing is proved about the whole domain: {why}."

@@ -1,6 +1,6 @@
-"""Convex polyhedra of the traversal: the region of a pattern in three dimensions, and parts of regions, by vertices.
+"""Convex polyhedra of the traversal: the region of a pattern in three dimensions, and parts of regions.
 
-The compiled cuts are in `clipping_kernels`; this module owns their buffers.
+`clipping_kernels` has the compiled cuts; this module owns their buffers.
 """
 
 from typing import NamedTuple
@@ -32,7 +32,7 @@ class Faces(NamedTuple):
 class SolidRegion(NamedTuple):
     """A region as a polyhedron: rows, sources and centres of its facets; a point inside; vertices, faces, volume.
 
-    `bent` bounds the part of the volume that depends on how faces are triangulated that rounding has bent.
+    Rounding may bend faces; `bent` bounds how much of the volume then depends on their triangulation.
     """
 
     halfspaces: np.ndarray
@@ -46,7 +46,7 @@ class SolidRegion(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A part of a polyhedron: its vertices (V, 3) and its volume; on_rows (V,): whether a new face holds a vertex."""
+    """A part of a polyhedron: vertices (V, 3), volume, `bent` as above; on_rows (V,): whether each is on a new face."""
 
     vertices: np.ndarray
     volume: float
@@ -59,7 +59,7 @@ class BrokenSolidError(Exception):
 
 
 class SolidCutter:
-    """Cuts polyhedra, with buffers that grow when they must."""
+    """Cuts polyhedra, in buffers that grow on demand."""
 
     def __init__(self) -> None:
         self._solid = kernels.Solid.make(64)

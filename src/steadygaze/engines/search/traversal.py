@@ -1,8 +1,9 @@
 """The traversal: the region with volume at a theta, and the region beyond a facet, in any dimension.
 
-Both are one operation. `traversal_kernels.settle` finds the pattern just beyond a point, layer by layer; the region is
-the intersection of all neurons' half-spaces under that pattern: by comparison in one dimension, by clipping in two and
-three, by rays and linear programs in four. The subdivision shares none of this geometry: each can check the other.
+Both are one operation. `traversal_kernels.settle` finds the pattern just beyond a point, layer by layer. The region is
+the intersection of all neurons' half-spaces under that pattern, found by comparison in one dimension, by clipping in
+two and three, and by rays and linear programs in four. The subdivision shares none of this geometry, so each can check
+the other.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,7 +26,7 @@ from .solids import BrokenSolidError, Faces, SolidCutter
 CLIPS = 256  # the most half-planes that may cut one polygon: bounds the rounding of its vertices
 # The fixed point of the unit cube that sets the direction at a theta; no symmetry of the domain contains it.
 INWARD = (0.5223, 0.4639, 0.5361, 0.4857)
-MOST_WRITTEN = 8  # how often a pattern is written again without neurons that are only rounding on its region
+MOST_WRITTEN = 8  # the most attempts to write a pattern without neurons that are mere rounding on its region
 
 
 class Shape(NamedTuple):
@@ -48,15 +49,15 @@ class LostRegionError(Exception):
 class TraversedRegion:
     """A region with volume, in t, of the true dimension d.
 
-    halfspaces (F, d+1): unit inward normals and offsets, n·t + c ≥ 0, none redundant. sources (F,): the neuron
-    (numbered through all layers of the program) behind each, for a window the entry that reaches the winner there; or
-    −1 − (2·axis + side) for a side of the knot cell's box, the next number for the line between two halves of it.
-    centres (F, d): a point inside each facet. inside (d,): a point strictly inside. clip and pattern: packed bits of
-    the clip's and the classifier's neurons. logits (d+1, K): slope in t and constant. corners (V, d): the vertices, if
-    the dimension gives them for free; faces: those of a polyhedron with these corners. box: the lowest and highest
-    corner (d,) of the knot cell. clearance (L,): the smallest distance of a neuron of each classifier layer from its
-    kink at `inside`, divided by its scale (see `measuring_kernels`). known_volume: the volume, if it was stored or
-    measured. These five are None if unknown.
+    halfspaces (F, d+1): unit inward normals and offsets, n·t + c ≥ 0, none redundant. sources (F,): the neuron behind
+    each facet, numbered through all layers of the program (for a window, the entry that reaches the winner there);
+    −1 − (2·axis + side) for a side of the knot cell's box; −1 − 2d for the line between two halves of a box. centres
+    (F, d): a point inside each facet. inside (d,): a point strictly inside. clip and pattern: packed bits of the clip's
+    and the classifier's neurons. logits (d+1, K): slope in t and constant. corners (V, d): the vertices, up to three
+    dimensions; faces: those of a polyhedron with these corners. box: the lowest and highest corner (d,) of the knot
+    cell. clearance (L,): for each classifier layer, the smallest distance of a neuron from its kink at `inside`,
+    divided by its scale (see `measuring_kernels`). known_volume: the volume, if stored or measured. The last five are
+    None if unknown.
     """
 
     cell: int
@@ -112,7 +113,7 @@ class TraversedRegion:
 
 
 class Roof(NamedTuple):
-    """The largest measures of one knot cell that an `Accuracy` allows for: see `Standing`."""
+    """The largest measures of one knot cell for which an `Accuracy` holds: see `Standing`."""
 
     peak: np.ndarray
     missed: np.ndarray
@@ -153,7 +154,7 @@ def polygon_area(corners: np.ndarray) -> float:
 class Traversal:
     """Finds regions one by one; counts its linear programs, and each crossed facet once (`face_checks`).
 
-    With `by_programs` it uses rays and linear programs in two dimensions too: the reference for the clipping.
+    by_programs: use rays and linear programs in any dimension, as the reference for the clipping.
     """
 
     def __init__(self, cells: Sequence[CellProgram], dimension: int, *, by_programs: bool = False) -> None:
@@ -164,7 +165,7 @@ class Traversal:
         self.fallbacks = 0
         self.bent = 0.0
         self.cutter = SolidCutter()
-        self._written: dict[bytes, bytes] = {}  # keys of patterns with an active neuron that is only rounding
+        self._written: dict[bytes, bytes] = {}  # keys with an active neuron that is mere rounding → keys without it
         self._looked: dict[bytes, int] = {}  # by region: one bit for each facet already looked across
         self.finder = FacetFinder(dimension, self.programs)
         self._standings = [kernels.Standing.start(cell.program, cell.root, dimension) for cell in self.cells]
@@ -177,7 +178,7 @@ class Traversal:
     def region_at(self, point: np.ndarray) -> TraversedRegion:
         """A region with volume whose closure contains a point (d,) of the unit cube.
 
-        The fixed inward direction at the point chooses among several. Raises LostRegionError.
+        If there are several, the direction from the point to a fixed inner point decides. Raises LostRegionError.
         """
         where = np.asarray(point, dtype=np.float64)
         inward = np.array(INWARD[: self.dimension]) - where
@@ -188,7 +189,7 @@ class Traversal:
     def region_beyond(self, point: np.ndarray, direction: np.ndarray) -> TraversedRegion:
         """The region that a point (d,) enters when it moves in a direction, tilted by less than any rounding.
 
-        If that region is thinner than the tolerances: the one behind it, within 100 DISTANCE of the point.
+        If that region is thinner than the tolerances, returns the one behind it, within 100 DISTANCE of the point.
         """
         step = direction / max(float(np.abs(direction).max()), 1e-300)
         for moved in (0.0, 10.0, 100.0):
@@ -202,8 +203,8 @@ class Traversal:
     def cross(self, region: TraversedRegion, facet: int) -> TraversedRegion | None:
         """The region beyond a facet; None on the border of the domain. Raises LostRegionError.
 
-        If nothing with volume lies beyond the facet's centre, tries other points of the facet and counts a fallback: a
-        sliver lies between the two regions.
+        If no region with volume lies beyond the facet's centre, a sliver lies between the two regions: then tries other
+        points of the facet and counts a fallback.
         """
         cell = self.cell_across(region, facet)
         if cell is None:
@@ -241,7 +242,7 @@ class Traversal:
         self._looked[region.key] = looked | 1 << facet
 
     def accuracy(self) -> Accuracy:
-        """Bounds of the errors of all regions so far; the kinks of regions that programs found are not added up."""
+        """Bounds on the errors of all regions so far; kinks are not counted for regions found by linear programs."""
         seen = []
         for one in self._standings:
             slivers = float(one.sums[kernels.SLIVERS])
@@ -249,26 +250,26 @@ class Traversal:
         return Accuracy.of(self.cells[0].program, seen)
 
     def roofs(self, accuracy: Accuracy) -> list["Roof"]:
-        """The measures of each knot cell up to which an accuracy holds."""
+        """For each knot cell, the largest measures for which an accuracy holds."""
         pairs = zip(self._standings, self.cells, strict=True)
         return [Roof.of(standing, cell.program, accuracy) for standing, cell in pairs]
 
     def exceeds(self, roofs: Sequence["Roof"]) -> bool:
-        """Whether a measure of a region so far is above its roof."""
+        """Whether any region so far has a measure above its roof."""
         return any(roof.is_exceeded(standing) for roof, standing in zip(roofs, self._standings, strict=True))
 
     @property
     def sliver_share(self) -> float:
-        """A bound on the share of the domain that the tolerances gave to a neighbour (two and three dimensions)."""
+        """A bound on the share of the domain that tolerances assigned to a neighbour (two and three dimensions)."""
         return float(sum(standing.sums[kernels.SLIVERS] for standing in self._standings))
 
     def highest(self, region: TraversedRegion, form: np.ndarray) -> float:
-        """An upper bound of a form (d+1,) on a region: on its vertices, and in four dimensions by a program."""
+        """An upper bound on a form (d+1,) over a region: by its vertices, and in four dimensions by a program."""
         seen = float((region.vertices @ form[:-1] + form[-1]).max())
         return seen if region.corners is not None else max(seen, self.finder.highest(region.halfspaces, form))
 
     def has_facet_left(self, region: TraversedRegion, facet: int, rows: np.ndarray) -> bool:
-        """Whether rows (M, d+1) leave a part of a facet that exceeds rounding, by one program."""
+        """Whether rows (M, d+1) leave a part of a facet that is larger than rounding; takes one linear program."""
         every = np.concatenate([region.halfspaces, rows])
         return self.finder.facet_centre(every, facet, np.delete(np.arange(len(every)), facet)) is not None
 
@@ -279,7 +280,7 @@ class Traversal:
             return region.cell
         axis, side = divmod(-1 - source, 2)
         cell = self.cells[region.cell]
-        # Beyond the line between two halves of a box, there is always the other half.
+        # Beyond the line between two halves of a box lies the other half.
         if axis < self.dimension and (cell.high if side else cell.low)[axis] == float(side):
             return None
         return cell_beyond(self.cells, self.dimension, region.centres[facet], -region.halfspaces[facet, :-1])
@@ -311,7 +312,7 @@ class Traversal:
         return region
 
     def _finish(self, region: TraversedRegion) -> int:
-        """Record a region's measures and its clearance; returns how many neurons must be written as inactive first."""
+        """Record a region's measures and its clearance; returns how many neurons must first be written as inactive."""
         program, standing = self.cells[region.cell].program, self._standings[region.cell]
         has_corners, points = region.corners is not None, np.ascontiguousarray(region.vertices)
         assert region.clearance is not None
@@ -327,7 +328,7 @@ class Traversal:
             try:
                 return self._polyhedron(cell)
             except BrokenSolidError:
-                pass  # programs are slower and need no closed surface
+                pass  # linear programs are slower, but need no closed surface
         return self._polytope(cell, point, direction)
 
     def _shaped(self, cell: int, clip: bytes, pattern: bytes, shape: Shape) -> TraversedRegion:
@@ -408,7 +409,7 @@ class Traversal:
         # Scaled first: squares may underflow.
         size = largest * np.linalg.norm(slopes / np.where(largest > 0.0, largest, 1.0), axis=0)
         lowest = signed[d] + np.where(slopes > 0.0, low[:, None] * slopes, high[:, None] * slopes).sum(axis=0)
-        # A neuron whose values are only rounding in the whole cell bounds nothing.
+        # A neuron whose values are mere rounding in the whole cell bounds nothing.
         limit = np.maximum(DISTANCE * size, noise)
         chosen = np.flatnonzero((lowest < -limit) & (size > 0.0))
         rows = (signed[:, chosen] / size[chosen]).T
@@ -419,7 +420,7 @@ class Traversal:
 
     @staticmethod
     def _bounds(program: Program, standing: kernels.Standing, hidden: int) -> tuple[np.ndarray, np.ndarray]:
-        """The half-space (d+1, n) of every neuron under the pattern, and what counts as rounding of it (n,)."""
+        """The half-space (d+1, n) of every neuron under the pattern, and the values (n,) that count as rounding."""
         signed = standing.forms[:, :hidden] * np.where(standing.active[:hidden] == 1, 1.0, -1.0)
         noise, rival = program.noise[:hidden], standing.rival[:hidden]
         if not program.is_plain.all():
@@ -429,7 +430,7 @@ class Traversal:
         return signed, noise
 
     def _points_on(self, region: TraversedRegion, facet: int) -> Iterator[np.ndarray]:
-        """Points inside a facet to look across: its centre, then halfway to its neighbours' centres."""
+        """Points of a facet at which to cross it: its centre, then the points halfway to its neighbours' centres."""
         centre = region.centres[facet]
         yield centre
         normal, offset = region.halfspaces[facet, :-1], region.halfspaces[facet, -1]

@@ -1,6 +1,6 @@
 """Compiled loops of the traversal: forms and pattern at a point, layer by layer, and 2-D regions by clipping.
 
-One step moves the whole network to the pattern just beyond a point: it adds the columns of the changed inputs.
+One step moves the whole network to the pattern just beyond a point, by adding the columns of the changed inputs.
 """
 
 from typing import NamedTuple
@@ -24,17 +24,17 @@ class Standing(NamedTuple):
     updates: np.ndarray  # (L+1,) since the forms of a layer were computed from scratch; −1: not yet
     change: np.ndarray  # (d+1, widest) scratch
     listed: np.ndarray  # (2, widest) scratch
-    peak: np.ndarray  # (N,) largest sum of the absolute coefficients of a form so far
+    peak: np.ndarray  # (N,) largest sum of a form's absolute coefficients so far
     missed: np.ndarray  # (N,) largest |value| on a part left out by the tolerance
     sums: np.ndarray  # (1,) slivers
     drift: np.ndarray  # (2, L+1) additions to the forms of a layer since they were computed from scratch, and changes
     most_drift: np.ndarray  # (2, L+1) the largest values of both so far
     beside: np.ndarray  # (2, N) how much of all regions so far lies beside each neuron's kink, see `Accuracy`
-    off: np.ndarray  # (N,) 1 for neurons that `settle` leaves inactive whatever their values
-    rival: np.ndarray  # (N,) of an entry the winner of its window; of a carried neuron itself; −1 of a ReLU
+    off: np.ndarray  # (N,) 1 for neurons that `settle` leaves inactive, whatever their values
+    rival: np.ndarray  # (N,) for an entry, the winner of its window; for a carried neuron, itself; −1 for a ReLU
     noises: np.ndarray  # (widest,) scratch
     prints: np.ndarray  # uint64 fingerprints of lines and of all layers with windows, see `fingerprints`
-    fed_prints: np.ndarray  # uint64 the inputs that they reflect
+    fed_prints: np.ndarray  # uint64 the inputs that `prints` reflects
 
     @classmethod
     def start(cls, program, root, d):
@@ -98,7 +98,7 @@ def _add(program, standing, layer, columns):
 
 @compiled
 def _copy(program, standing, layer):
-    """Write the forms of all copies in a layer: a copied output as it is, so that equal inputs stay equal."""
+    """Write the forms of all copies in a layer: outputs are copied bit by bit, so equal inputs stay equal."""
     forms, outputs = standing.forms, standing.outputs
     for k in range(program.offsets[layer], program.offsets[layer + 1]):
         source = program.copied[k]
@@ -184,9 +184,9 @@ def _refresh(program, standing, layer):
 def settle(program, standing, point, direction, packed):
     """Move to the pattern just beyond a point (d,) and pack it: at point + ε direction + ε² ±e_1 + ε³ ±e_2 + …
 
-    The axes e_i, with the signs of the direction, break ties: as if the direction were tilted by less and less. For a
-    neuron that vanishes at the point, its form decides, layer by layer; likewise for entries of a window that are the
-    largest together.
+    The axes e_i, with the signs of the direction, break ties, as if the direction were tilted by less and less. Layer
+    by layer, a neuron that vanishes at the point is decided by how its form changes; so are the entries of a window
+    that share the largest value.
     """
     forms, offsets, noise = standing.forms, program.offsets, program.noise
     d, last = point.shape[0], offsets.shape[0] - 2
@@ -246,7 +246,7 @@ def _keep(x, y, source, value, limit, count, maker, out_x, out_y, out_source):
 
 @compiled
 def _ball(x, y, count):
-    """A ball around a polygon: the mean of its vertices, and the largest distance from it to one."""
+    """A ball around a polygon: the mean of its vertices, and the largest distance from there to a vertex."""
     cx, cy = 0.0, 0.0
     for i in range(count):
         cx, cy = cx + x[i] / count, cy + y[i] / count
@@ -258,12 +258,12 @@ def _ball(x, y, count):
 
 @compiled
 def intersect_halfplanes(program, standing, low, high, sides, x, y, source, value):
-    """The polygon where all neurons keep their activity (windows their winners), inside a knot cell.
+    """Write the polygon where all neurons keep their activity (windows their winners), inside a knot cell.
 
-    The cell is the box from low to high, where the forms `sides` (M, 3) are not negative; form m has source −5 − m.
-    x, y and source are (2, room): the polygon ends up in row 0; `source[0, i]` names the edge that starts at vertex i.
-    Returns the number of vertices: 0 if nothing with an inside remains, −1 if there is no room. Skips a half-plane that
-    reaches less than its limit into the polygon, and adds the area that it would cut off to the slivers.
+    The cell is the part of the box from low to high where the forms `sides` (M, 3) are not negative; form m has source
+    −5 − m. x, y and source are (2, room): the polygon ends up in row 0; `source[0, i]` is the source of the edge that
+    starts at vertex i. Returns the number of vertices: 0 if no polygon with an inside remains, −1 if there is no room.
+    Skips a half-plane that would cut less than its limit off the polygon, and adds the area to the slivers.
     """
     forms, active, noise, offsets = standing.forms, standing.active, program.noise, program.offsets
     for i in range(4):

@@ -11,7 +11,7 @@ CLASSIFICATIONS, ATTENTIONS = (
     ("", Label.UNDECIDED, *labels.CLASSIFICATIONS),
     ("", Label.UNDECIDED, *labels.ATTENTIONS),
 )
-"""The labels in the order of their stored codes; "" if not asked for."""
+"""The labels in the order of their stored codes; "" if the label was not requested."""
 
 
 class Holds(Enum):
@@ -27,10 +27,10 @@ class Holds(Enum):
 class Visited:
     """One region with its labels.
 
-    classification is CR, MR, CB, undecided, or "" if not asked for; attention AR, IR, AB likewise. margin encloses
-    f_label − (largest other logit) and inconsistency encloses ai, both over the region. `is_following`: the search was
-    following a boundary when it reached the region. `is_doubtful`: the pattern is uncertain, so bounds for any pattern
-    decide the attention.
+    classification is CR, MR, CB or undecided, attention is AR, IR, AB or undecided; "" if not requested. margin
+    encloses f_label − (largest other logit) and inconsistency encloses ai, both over the region. `is_following`: the
+    search was following a boundary when it reached the region. `is_doubtful`: the pattern is uncertain, so bounds for
+    any pattern decide the attention.
     """
 
     region: TraversedRegion
@@ -53,7 +53,7 @@ class Visited:
 
 @dataclass(frozen=True, eq=False)
 class BoundaryPart:
-    """One component of the outermost boundary: keys of the regions along it, on the reachable and the other side."""
+    """One component of the outermost boundary: keys of the regions along it, on the reachable side and beyond."""
 
     inner: frozenset[bytes]
     outer: frozenset[bytes]

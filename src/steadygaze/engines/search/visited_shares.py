@@ -1,18 +1,19 @@
-"""Shares of the domain from visited regions, with proved bounds, for up to three parameters.
+"""Bounds the shares of the domain by the volumes of visited regions, for up to three parameters.
 
 Let H be the hull of a visited region's vertices, and its *strips* the part of H where a neuron's computed form is at
-most 2 e + m: e bounds the error of the form (`forward_errors`), m the form's largest value on the wrong side of the
-pattern (`missed`). These facts give the bounds:
+most 2 e + m: e bounds the error of the form (`forward_errors`), m its largest value on the wrong side of the pattern
+(`missed`). The bounds follow from these facts:
 
 * A theta in H outside the strips has the region's pattern, so the labels proved for the region hold there.
-* Two hulls overlap only in strips. If their patterns differ in neuron k, the forms there are ≥ −m and ≤ m, and both are
-  within e of the neuron's true value; so both are at most 2 e + m. A neuron that is only rounding on a whole hull is
-  written as inactive there (`measuring_kernels.finish`); if the patterns differ in it, the other hull has the strip.
+* Two hulls overlap only in strips. If their patterns differ in neuron k, one form is ≥ −m and the other ≤ m on the
+  overlap, and both are within e of the neuron's true value; so both are at most 2 e + m. A neuron that is mere rounding
+  on a whole hull is written as inactive there (`measuring_kernels.finish`); if the patterns differ in it, the other
+  hull has the strip.
 * The same holds for the entries of a window, with the differences between its winner and the others as forms, and the
-  errors of both entries: entries that differ by rounding alone on a whole hull are written by the first of them.
-* `kink_share` bounds the volume of all strips, counted for every hull that they lie in.
+  errors of both entries: if entries differ by rounding alone on a whole hull, the first of them is the winner.
+* `kink_share` bounds the volume of all strips, counted once for every hull that they lie in.
 
-So the volumes of regions with a label, less the volume of all strips, are a lower bound of the label's share, whatever
+So the volumes of regions with a label, less the volume of all strips, are a lower bound on the label's share, whatever
 gaps or overlaps the tolerances left between hulls, and whether or not the search visited everything.
 """
 
@@ -44,14 +45,14 @@ Rows = np.ndarray | None
 
 
 def unknown_shares() -> Shares:
-    """The shares if nothing is proved."""
+    """The shares when nothing is proved."""
     return Shares(((0.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 0.0)), slivers=1.0)
 
 
 def visited_shares(labeller: Labeller, visited: list[Visited], is_late: Callable[[], bool] = lambda: False) -> Shares:
-    """Bounds of all shares by the visited regions; undecided parts and everything else count as unknown.
+    """Bounds on all shares by the visited regions; undecided parts and unvisited ones count as unknown.
 
-    If the run is late, parts of the remaining regions are not measured and count as unknown, too.
+    A late run does not divide the remaining regions into parts: those with several labels count as unknown.
     """
     traversal, compound = labeller.traversal, labeller.question.compound
     if not visited or not compound.hidden or any(one.region.corners is None for one in visited):
@@ -81,7 +82,7 @@ def visited_ties(
 ) -> tuple[float, float]:
     """Proved bounds on the share of the domain whose maps depend on the rule for ties of windows.
 
-    slivers: those of `visited_shares`, which bound the strips; 1 if not known, and then nothing is known here.
+    slivers: those of `visited_shares`, which bound the strips; if they are unknown (1), so are these bounds.
     """
     compound, certain = question.compound, [one.region for one in visited if not one.is_doubtful]
     if not (slivers < 1.0 and certain):
@@ -103,7 +104,7 @@ def visited_ties(
 
 
 def _is_beside_known(compound: Compound, accuracy: Accuracy, errors: list[np.ndarray]) -> bool:
-    """Whether strips are narrower than the distance up to which regions beside a kink were added up, in every cell."""
+    """Whether, in every cell, strips are narrower than the distance up to which volumes beside kinks were summed."""
     missed = by_layer(compound, accuracy.missed)
     layers = zip(compound.graph.layers, errors, missed, strict=False)
     widths = np.concatenate([kink_errors(layer, error, left) for layer, error, left in layers])
@@ -142,7 +143,7 @@ def _cells(labeller: Labeller, one: Visited, measurer: "_PartMeasurer") -> np.nd
 
 
 def _whole_cells(one: Visited) -> np.ndarray:
-    """As `_cells`, with regions of several labels unknown as a whole."""
+    """As `_cells`, but a region with several labels counts as unknown as a whole."""
     cells = np.zeros((3, 3))
     cells[CODES.get(one.classification, Kept.UNKNOWN), CODES.get(one.attention, Kept.UNKNOWN)] = one.region.volume
     return cells
@@ -179,7 +180,7 @@ def _attention_parts(labeller: Labeller, one: Visited) -> tuple[Rows, Rows]:
             parts.append(None)
             continue
         rows = np.array([np.append(along, -low), np.append(-along, high)])
-        # Scaling τ to t rounds a few times.
+        # Covers a few roundings of the scaling from τ to t.
         rows[:, -1] += outward * 64.0 * UNIT
         is_end = np.array([low <= labels.ends[0, 0], high >= labels.ends[0, 1]])
         parts.append(rows[~is_end])
@@ -187,13 +188,13 @@ def _attention_parts(labeller: Labeller, one: Visited) -> tuple[Rows, Rows]:
 
 
 class _PartMeasurer:
-    """Volumes of convex parts of regions; adds up how much bent faces of polyhedra may change them."""
+    """Measures volumes of convex parts of regions; `bent` sums how much bent faces of polyhedra may change them."""
 
     def __init__(self, traversal: Traversal) -> None:
         self.traversal, self.bent = traversal, 0.0
 
     def volume(self, region: TraversedRegion, parts: tuple[Rows, ...]) -> float:
-        """The volume of the part that all parts share; raises BrokenSolidError."""
+        """The volume of the intersection of parts of a region; raises BrokenSolidError."""
         if any(rows is None for rows in parts):
             return 0.0
         rows = np.concatenate([np.zeros((0, region.dimension + 1)), *(rows for rows in parts if rows is not None)])

@@ -1,4 +1,4 @@
-"""The base of all searches: a walker that finds, labels and checks regions within a budget, and the search line."""
+"""The base of all searches: a walker that finds and labels regions within a budget, the search line, and the check."""
 
 import time
 from collections.abc import Callable
@@ -23,9 +23,9 @@ from .traversal import LostRegionError, Traversal, TraversedRegion
 from .visited import Visited
 
 ASK_EVERY = 0.02  # seconds between two checks of the budget
-GRACE = 0.5  # seconds, after a limit, for what a partial result needs: its shares and its self-check
-MOST_CHECKED = 2_000  # visited regions compared with a plain pass
-AT_ONCE = 64  # of them at once: a late run checks no more
+GRACE = 0.5  # seconds, after a limit, for the shares and the self-check of a partial result
+MOST_CHECKED = 2_000  # the most visited regions compared with a plain pass
+AT_ONCE = 64  # visited regions compared in one batch: a late run checks no more
 Found = TypeVar("Found")
 
 
@@ -59,9 +59,9 @@ class Walker:
         self.stopped: Stop | None = None
 
     def goes_on(self, visited: int | None = None) -> bool:
-        """Whether the budget allows another region, or another step without a new one; `stopped` says why not."""
+        """Whether the budget allows another region, or a step without a new region; `stopped` has the reason if not."""
         self.regions = self.regions if visited is None else visited
-        self.budget.regions = 0 if visited is None else visited  # the limit of regions ends no other steps
+        self.budget.regions = 0 if visited is None else visited  # the limit on regions does not end other steps
         most, now = self.budget.limits.max_regions, time.monotonic()
         is_full = most is not None and self.budget.regions >= most
         if self.stopped is None and (is_full or now - self._asked >= ASK_EVERY):
@@ -73,7 +73,7 @@ class Walker:
         return self.stopped is None
 
     def is_late(self) -> bool:
-        """Whether a limit ended the search, and the time for what follows is over too."""
+        """Whether a limit ended the search, and GRACE is over too."""
         return self.stopped is not None and time.monotonic() - self._asked > GRACE
 
     def _seconds_left(self) -> float:
@@ -81,7 +81,7 @@ class Walker:
         return np.inf if limit is None else limit - self.budget.seconds()
 
     def attempt(self, find: Callable[..., Found], *arguments: object) -> Found | None:
-        """The result of a function; None, and one more failure, if it loses a region or a program has no answer."""
+        """Call a function; None, and one more failure, if it loses a region or a linear program has no answer."""
         try:
             return find(*arguments)
         except (LostRegionError, LinearProgramTroubleError, QhullError, BrokenSolidError):
@@ -89,11 +89,11 @@ class Walker:
             return None
 
     def cross(self, region: TraversedRegion, facet: int) -> TraversedRegion | None:
-        """The region beyond a facet; None at the border, or (with a failure) if no region with volume is found."""
+        """The region beyond a facet; None at the border, or, counted as a failure, if no region is found."""
         return self.attempt(self.traversal.cross, region, facet)
 
     def key_beyond(self, region: TraversedRegion, facet: int) -> bytes | None:
-        """The key of the region beyond a facet; None at the border, or (with a failure) if the key is uncertain."""
+        """The key of the region beyond a facet; None at the border, or, counted as a failure, if it is uncertain."""
         return self.attempt(self.traversal.key_beyond, region, facet)
 
     @property
@@ -106,8 +106,8 @@ class Walker:
 class Line:
     """The search line in t, from zero at `start` (d,) to start + step; `widths` (d,) scale lengths back to theta.
 
-    The plain diagonal runs through hundreds of vertices of a real map. Ties are broken as if the line were
-    zero + s (step + ε e_1 + ε² e_2 + …), which leaves every region through one facet.
+    On real maps, the plain diagonal runs through hundreds of vertices. Ties are broken as if the line were
+    zero + s (step + ε e_1 + ε² e_2 + …), which leaves every region through exactly one facet.
     """
 
     start: np.ndarray
@@ -143,9 +143,9 @@ class Line:
         return float(np.linalg.norm(share * self.step * self.widths))
 
     def passage(self, region: TraversedRegion) -> tuple[float, float, int] | None:
-        """Where the tilted line enters and leaves a region, and through which facet; None if it misses the region.
+        """Where the tilted line enters and leaves a region, and the facet where it leaves; None if it misses it.
 
-        For a line that ends inside: facet −1, and it leaves at 1.
+        A line that ends inside leaves at 1, by facet −1.
         """
         found, scratch = np.empty(3), np.empty((3, len(region.halfspaces)))
         rows = np.ascontiguousarray(region.halfspaces)
@@ -158,10 +158,10 @@ class Line:
 def check_visited(
     question: Question, visited: list[Visited], accuracy: Accuracy, is_late: Callable[[], bool] = lambda: False
 ) -> None:
-    """Compare pattern and logits of visited regions (of many, a fixed sample) with a plain pass at a point inside each.
+    """Compare pattern and logits of visited regions, or of a fixed sample, with a plain pass at a point inside each.
 
-    `accuracy` bounds the errors of the traversal, which shares only the images with the plain pass. If the run is late,
-    one batch is enough. Raises InternalError.
+    `accuracy` bounds the errors of the traversal, which shares only the images with the plain pass. A late run checks
+    one batch. Raises InternalError.
     """
     compound, count = question.compound, len(visited)
     chosen = range(count) if count <= MOST_CHECKED else np.linspace(0, count - 1, MOST_CHECKED).astype(np.int64)
