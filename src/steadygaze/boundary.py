@@ -126,8 +126,8 @@ class Boundary:
 def find_boundary(compound: Compound, stopped: Stop | None, joint: JointPieces, wanted: Property) -> Boundary:
     """The outermost boundary of a property on a full map; OptionError for a partial map or a domain without zero.
 
-    `stopped` says why a map is partial, None if it is not. A facet narrower than the
-    tolerance connects nothing; a piece with only such facets belongs to neither C0 nor an enclave.
+    `stopped`: why the map is partial, None for a full map. A facet narrower than the tolerance connects nothing; a
+    piece with only such facets belongs to neither C0 nor an enclave.
     """
     refuse_boundary(compound, stopped)
     polytopes, volumes = joint.polytopes, joint.polytopes.volumes
@@ -171,7 +171,7 @@ def refuse_boundary(compound: Compound, stopped: Stop | None) -> None:
     if not domain.contains_zero:
         raise OptionError(
             "the boundary is defined from the unperturbed image, theta = 0, which is not in the domain from "
-            f"{domain.low.tolist()} to {domain.high.tolist()}; map a domain that contains it"
+            f"{domain.low.tolist()} to {domain.high.tolist()}; map a domain that contains zero"
         )
     if stopped is not None:
         raise OptionError(
@@ -181,7 +181,7 @@ def refuse_boundary(compound: Compound, stopped: Stop | None) -> None:
 
 
 def _labelled(adjacency: Adjacency, chosen: np.ndarray) -> np.ndarray:
-    """The number of each chosen piece's facet-connected component (P,), −1 for the other pieces."""
+    """For every piece (P,), the number of its facet-connected component among the chosen pieces; −1 if not chosen."""
     both = chosen[adjacency.first] & chosen[adjacency.second]
     rows, columns = adjacency.first[both], adjacency.second[both]
     from scipy.sparse.csgraph import connected_components  # noqa: PLC0415 (slow to import)
@@ -212,7 +212,7 @@ def _frontier(adjacency: Adjacency, reachable: np.ndarray) -> Adjacency:
 
 
 def _parts(adjacency: Adjacency, reachable: np.ndarray, frontier: Adjacency) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The components of the complement that touch C0: their pieces, and their facets among the frontier's."""
+    """The components of the complement that touch C0: their pieces, and their facets as indices into the frontier."""
     labels = _labelled(adjacency, ~reachable)
     order, of_facet = np.argsort(labels, kind="stable"), labels[frontier.second]
     facets = np.argsort(of_facet, kind="stable")
@@ -243,7 +243,7 @@ def _touches_border(compound: Compound, facets: np.ndarray, frontier: Adjacency)
 
 
 def _inside(compound: Compound, joint: JointPieces, pieces: np.ndarray, kept: np.ndarray) -> dict[str, Any]:
-    """The fields that only enclaves have."""
+    """The additional fields of enclaves."""
     theta = _nearest(compound, joint.polytopes, pieces)
     return {
         "regions": np.unique(joint.pieces.region[pieces]),

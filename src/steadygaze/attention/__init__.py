@@ -1,4 +1,4 @@
-"""Attention maps: gradients with respect to the image, and their distance from the expected maps."""
+"""Attention maps: explanations of the classifier at an image, and the loss by which they miss what is expected."""
 
 import pkgutil
 from collections.abc import Iterable
@@ -11,12 +11,12 @@ Kind = TypeVar("Kind")
 
 
 def find_kinds(folder: Iterable[str], package: str, base: type[Kind]) -> dict[str, Kind]:
-    """An instance of every subclass of `base` defined in a folder's files, by its `name`, in alphabetical order."""
+    """An instance of every subclass of `base` that a folder's files define, by its `name`, in alphabetical order."""
     found: dict[str, Kind] = {}
     for info in pkgutil.iter_modules(folder):
         module = import_module(f"{package}.{info.name}")
         for kind in vars(module).values():
-            # A file may import another class to build on it.
+            # Skip classes that a file merely imports.
             if not (isinstance(kind, type) and issubclass(kind, base)) or kind.__module__ != module.__name__:
                 continue
             name = getattr(kind, "name")  # noqa: B009 (every base declares it)

@@ -1,6 +1,6 @@
-"""Compiled loops over the curves ai(τ): the sums behind them, values, lowest points, and crossings of a level.
+"""Compiled loops over the curves ai(τ): their sums, values, lowest points, and crossings of a level.
 
-Maps come from `flip_kernels`; values of curves have bounds on their rounding errors.
+`flip_kernels` computes the maps; values of curves have bounds on their rounding errors.
 """
 
 import numpy as np
@@ -46,7 +46,7 @@ def _filter_map(source, target, other, shape, steps):
 
 @compiled
 def distances(rows, maps, packed, words, first, end, steps, shape, norm, expected, slope, scratch, out):
-    """Sums for the patterns packed[first:end]: out (P, K, 2) gets Σ|u| or Σu², and Σ u·slope, of u = map − expected.
+    """For the patterns packed[first:end], write Σ|u| or Σu², and Σ u·slope, of u = map − expected, to out (P, K, 2).
 
     expected, slope: (K, pixels); slope is (K, 0) if the expected map does not move. scratch: (2, pixels).
     """
@@ -64,7 +64,7 @@ def distances(rows, maps, packed, words, first, end, steps, shape, norm, expecte
 
 @compiled
 def collect_maps(rows, maps, packed, words, first, end, steps, shape, scratch, out):
-    """Filtered maps of the patterns packed[first:end] into out (end − first, K, pixels). scratch: (2, pixels)."""
+    """Write the filtered maps of patterns packed[first:end] to out (end − first, K, pixels). scratch: (2, pixels)."""
     pixels = rows.offsets[1]
     for p in range(first, end):
         move_to(rows, maps, packed[p], words[p])
@@ -107,7 +107,7 @@ def breakpoints(
                     rise += abs(v)
                 else:
                     rise += -v if at_low > 0.0 else v
-                    # By its sign the break is ahead, but the quotient may round to the start itself.
+                    # The sign puts the break ahead, but the quotient may round to the start itself.
                     is_ahead = v > 0.0 if at_low > 0.0 else v < 0.0
                     place = max(low, u / v) if is_ahead else high
                     if place < high:
@@ -150,7 +150,7 @@ def _broken_value(start, places, jumps, tau, rounding):
 
 @compiled
 def curve_value(quadratic, start, places, jumps, tau, rounding):
-    """Value, right derivative and rounding error of a curve at τ: the sum of what its nonempty arrays describe."""
+    """Value, right derivative and rounding error of a curve at τ: the sum of the parts with nonempty arrays."""
     if quadratic.shape[0] == 0:
         return _broken_value(start, places, jumps, tau, rounding)
     value, rise, error = _quadratic_value(quadratic, tau, rounding)
@@ -177,8 +177,10 @@ def _lowest(quadratic, start, places, jumps, low, high, rounding):
 
 @compiled
 def _crossing(quadratic, start, places, jumps, inside, outside, level, margin, rounding):
-    """Between a τ inside {ai ≤ level} and one outside: the last τ found that is surely inside, and the first that is
-    surely outside, each by halving (`margin` is the error of the maps behind the values)."""
+    """Between a τ inside {ai ≤ level} and one outside: a last τ that is surely inside, and a first surely outside.
+
+    Both are found by halving; `margin` is the error of the maps behind the values.
+    """
     sure_in, open_in = inside, outside
     sure_out, open_out = outside, inside
     for _ in range(60):
@@ -199,10 +201,10 @@ def _crossing(quadratic, start, places, jumps, inside, outside, level, margin, r
 
 @compiled
 def slabs(quadratic, start, breaks, places, jumps, curve, taus, level, slack, rounding, out, reach):
-    """For every region, by its curve and its range of τ: where ai ≤ level.
+    """Find where ai ≤ level for every region, given its curve and its range of τ.
 
     out (R, 4): ai ≤ level surely on [out0, out1], ai > level surely outside [out2, out3]; an empty interval is (1, 0).
-    reach (R, 2): bounds of the smallest and largest ai, rounded outward. slack (Q,): the error of the maps behind a
+    reach (R, 2): bounds on the smallest and largest ai, rounded outward. slack (Q,): the error of the maps behind a
     curve; rounding: the relative error of its sums.
     """
     for r in range(curve.shape[0]):
@@ -219,7 +221,7 @@ def slabs(quadratic, start, breaks, places, jumps, curve, taus, level, slack, ro
             first, second = _lowest(quad, line, at, jump, low, high, rounding)
             v_first, rise_first, e_first = curve_value(quad, line, at, jump, first, rounding)
             v_second, _, e_second = curve_value(quad, line, at, jump, second, rounding)
-            # Convexity: between the two, the curve lies above the tangent at the first.
+            # By convexity, the curve between the two lies above the tangent at the first.
             sure_bottom = v_first - e_first + min(0.0, rise_first * 1.000001) * (second - first)
             sure_bottom = min(sure_bottom, v_second - e_second)
             bottom, v_bottom, e_bottom = (

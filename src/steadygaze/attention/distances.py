@@ -37,5 +37,5 @@ class Distance(Enum):
         largest = float(np.abs(flat).max(initial=0.0))
         if LEAST_ROOT < found < np.inf or not 0.0 < largest < np.inf:
             return found
-        # The squares underflow or overflow.
+        # Scale, because the squares underflow or overflow.
         return float(np.linalg.norm(flat / largest, ord=self.value)) * largest

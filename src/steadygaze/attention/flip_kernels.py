@@ -2,7 +2,7 @@
 
 Flipping neuron k adds to the map of class j the product of two vectors: the gradient of logit j with respect to k's
 output, and the gradient of k's input with respect to the pixels. `move_to` flips neurons to reach the next pattern, or
-computes everything from scratch if that is cheaper, and regularly in any case.
+computes everything from scratch: if that is cheaper, and at regular intervals.
 
 Networks with convolutions below dense layers keep only the maps up to date (`local_kernels`). Other networks keep the
 gradients of all layers.
@@ -114,7 +114,7 @@ def move_to(rows, maps, packed, words):
                     flip_locally(rows, maps, layer, k)
         maps.packed[byte] = packed[byte]
     if rows.heads > 0 and (is_due or maps.state[0] < 0):
-        # Also after a tail neuron without a row: its flip changed only the pattern.
+        # Also after the flip of a tail neuron without a row, which changed only the pattern.
         scratch_locally(rows, maps)
     elif is_due:
         from_scratch(rows, maps)

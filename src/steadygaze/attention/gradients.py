@@ -1,17 +1,17 @@
-"""Gradients under a pattern, by matrix products, and bounds of their rounding errors.
+"""Computes gradients under a pattern by matrix products, and bounds their rounding errors.
 
 The outputs of `AimedChain` are the functions whose gradients an attention method uses as maps. `gradient_maps` is the
 definition, and the reference for faster code. `maps_under` needs no matrices of whole layers.
 
-**One bound on the rounding error for all patterns.** A backward pass multiplies matrices; each product has an error of
+**One bound on the rounding error for all patterns.** A backward pass multiplies matrices. Each product has an error of
 at most (number of terms) · 2⁻⁵³ · Σ|terms|, which the remaining matrices propagate; products of absolute weights bound
 it. Updating maps by flips adds a rounding error for every flip. If the gradients of all layers are kept, the error of a
 neuron's gradient enters each time that neuron flips: at most `MAX_FLIPS_EACH` times, so errors grow by that factor from
-a layer to the one below.
+each layer to the one below.
 
 If flips are local (`is_local`), errors do not grow that way: see `local_errors`.
 
-**A bound for one pattern** comes from its own signed gradients: smaller by orders of magnitude on deep networks.
+**A bound for one pattern** uses its own signed gradients, and is smaller by orders of magnitude on deep networks.
 """
 
 from collections.abc import Iterator
@@ -48,7 +48,7 @@ class AimedChain(Chain):
         maps, last = chain.maps[:-1], chain.aim
         matrix = dense(last.matrix)
         if (targets == (targets != 0.0)).all() and (targets.sum(axis=1) == 1.0).all():
-            chosen = targets.argmax(axis=1)  # choosing logits rounds nothing
+            chosen = targets.argmax(axis=1)  # choosing logits involves no rounding
             return cls((*maps, AffineMap(matrix[chosen], last.bias[chosen])), np.zeros((len(chosen), matrix.shape[1])))
         error = 2.0 * (len(matrix) + 8) * UNIT * (np.abs(targets) @ np.abs(matrix)) + LEAST
         return cls((*maps, AffineMap(targets @ matrix, targets @ last.bias)), error)
@@ -78,11 +78,11 @@ def _backward(chain: Chain, bits: Bits) -> Iterator[np.ndarray]:
     batch = len(bits[0]) if bits else 1
     gradient = np.repeat(dense(chain.maps[-1].matrix)[None], batch, axis=0)
     for affine, layer in zip(reversed(chain.maps[:-1]), reversed(bits), strict=True):
-        # Use floats: numpy converts booleans piece by piece, which takes longer than the product.
+        # Floats: numpy converts booleans piece by piece, which takes longer than the product.
         masked = gradient * layer.astype(np.float64)[:, None, :]
         yield masked
         flat = masked.reshape(-1, masked.shape[2])
-        # Dense matrices multiply from the right, which keeps the result in order; scipy's sparse ones from the left.
+        # Dense matrices multiply from the right, which keeps the result contiguous; scipy's sparse ones from the left.
         product = flat @ affine.matrix if isinstance(affine.matrix, np.ndarray) else (affine.matrix.T @ flat.T).T
         gradient = np.ascontiguousarray(product).reshape(batch, gradient.shape[1], -1)
     yield gradient
@@ -107,7 +107,7 @@ def allowed_flips(chain: AimedChain, options: AttentionOptions, original: np.nda
 
 @lru_cache(maxsize=16)
 def coarse_error(chain: AimedChain, options: AttentionOptions, flips: int) -> float:
-    """A bound for the maps of every pattern, after the filter and summed, up to `flips` flips after scratch."""
+    """A bound for the maps of every pattern, after the filter and summed, up to `flips` flips after a fresh start."""
     if flips and is_local(chain.maps):
         return _local_error(chain, options, flips)
     growth, factor = MAX_FLIPS_EACH if flips else 1, 0.0
@@ -117,7 +117,7 @@ def coarse_error(chain: AimedChain, options: AttentionOptions, flips: int) -> fl
 
 
 def _error_of_paths(chain: AimedChain, options: AttentionOptions, factor: float) -> float:
-    """A share of the absolute weights of all paths, and the error of the last matrix; after the filter, summed."""
+    """`factor` times the absolute weights of all paths, plus the error of the last matrix; after the filter, summed."""
     error = factor * _weigh(chain, chain.maps[-1].matrix)
     return options.total_size(error + _weigh(chain, chain.top_error) if chain.top_error.any() else error)
 
@@ -147,7 +147,7 @@ def vanishes(chain: AimedChain, bits: Bits) -> bool:
 
 
 def _relative_error(matrix: np.ndarray, flips: int) -> float:
-    """Relative error of one product with a matrix from the left, or of `flips` updates, including compression."""
+    """The relative error of one product with a matrix from the left, or of `flips` updates, including compression."""
     return 2.0 * (matrix.shape[0] + matrix.shape[1] + 3 * flips + 8) * UNIT
 
 
@@ -160,7 +160,7 @@ def _local_error(chain: AimedChain, options: AttentionOptions, flips: int) -> fl
 
 
 def pattern_error(chain: AimedChain, options: AttentionOptions, bits: Bits) -> float:
-    """The bound for one pattern, from scratch: errors of each product, propagated by the signed gradients below it."""
+    """The bound for one pattern, from scratch: the errors of each product, propagated by the signed gradients below."""
     if not bits:
         return options.total_size(chain.top_error)
     found = [part[0] for part in sensitivities(chain, bits)]
@@ -179,7 +179,7 @@ def pattern_error(chain: AimedChain, options: AttentionOptions, bits: Bits) -> f
 
 
 def _prefixes(chain: Chain, bits: Bits) -> Iterator[Matrix]:
-    """Gradients of the outputs of the second to last but one ReLU layer by the inputs of the first one, (n_l, n_1)."""
+    """Gradients (n_l, n_1) of the outputs of ReLU layers 2 to L − 1 with respect to the inputs of the first layer."""
     prefix = None
     for affine, below, layer in zip(chain.maps[1:-2], bits, bits[1:], strict=False):
         masked = _masked(affine.matrix, below[0], layer[0])

@@ -4,18 +4,18 @@ Outputs and tail neurons are targets. Let Π_τ be the absolute weights of all p
 those of all paths from the output of tail neuron m up to τ. Let there be F flips since the maps were computed from
 scratch. Errors are norms over the pixels.
 
-* A row or map from scratch rounds off at most s_τ: Σ (terms of each product) · 2⁻⁵³ · Π_τ. Matrices that are rounded
-  themselves are the same for all rows and at all times: that error is in the bound for maps from scratch, and counts
+* Computing a row or map from scratch rounds by at most s_τ: Σ (terms of each product) · 2⁻⁵³ · Π_τ. Rounding in the
+  matrices themselves is the same for all rows at all times: the bound for maps from scratch includes it, so it counts
   once.
-* Further rounding in the row or map of τ is at most r_τ in total. F additions round off at most 4 F 2⁻⁵³ Π_τ. The flip
+* Further rounding in the row or map of τ is at most r_τ in total. F additions round by at most 4 F 2⁻⁵³ Π_τ. The flip
   of a neuron x adds the product of two vectors. If x lies below the heads, both are computed from the weights, with c
-  terms on the longest way: the error is c 2⁻⁵³ times the weights of all paths from τ through x. (‖v‖₂² ≤ ‖v‖₁ · max v
+  terms on the longest path: the error is c 2⁻⁵³ times the weights of all paths from τ through x. (‖v‖₂² ≤ ‖v‖₁ · max v
   bounds their norm.) If x is in the tail, the second vector is its row, whose error follows below, and c counts
   the terms above x. In the layer next to the outputs, or next to τ, the first vector is exact.
-* The flip of tail neuron m adds ±(gradient of τ by m) · (row of m), and so the row's error E_m. Write all errors as
-  E_τ = f_τ + Σ_m (gradient of τ by m, 0 if m is inactive) · f_m, over all m below τ. If nothing was rounded, flips
-  would change the errors as they change the gradients, and no f. So f_τ changes only where something is rounded in τ,
-  where the row of τ is computed, and, to make up for a change Δ of some f_m below, by at most A_τm |Δ|. A row just
+* The flip of tail neuron m adds ±(gradient of τ by m) · (row of m), and with it the row's error E_m. Write all errors
+  as E_τ = f_τ + Σ_m (gradient of τ by m, 0 if m is inactive) · f_m, over all m below τ. Without rounding, flips would
+  change the errors as they change the gradients, and leave every f unchanged. So f_τ changes only where τ is rounded,
+  where the row of τ is computed, and, to compensate a change Δ of some f_m below, by at most A_τm |Δ|. A row just
   computed has |f_τ| ≤ s_τ + Σ A_τm |f_m|. With at most R = MAX_ROWS_EACH ≥ 2 computations of a row, all changes of
   f_τ, starting from 0, add up to at most v_τ = 2 (r_τ + Σ A_τm v_m) + (2R − 1) (s_τ + Σ A_τm |f_m|), and always
   |f_τ| ≤ s_τ + r_τ + Σ A_τm (v_m + |f_m|). Maps are computed once: their f changes by s_j + r_j + Σ A_jm v_m.
@@ -42,7 +42,7 @@ def tail_layers(chain: Chain) -> int:
 
 
 def row_growth(layers: int) -> float:
-    """The error of the maps in units of what one target rounds off, with this many layers in the tail.
+    """The error of the maps in units of the rounding of one target, with so many layers in the tail.
 
     >>> [row_growth(layers) for layers in range(4)]
     [1.0, 5.0, 22.0, 95.0]
@@ -57,7 +57,7 @@ def row_growth(layers: int) -> float:
 def product_error(chain: Chain) -> float:
     """The error of a gradient computed from scratch, in units of 2⁻⁵³ and of the absolute weights of all paths.
 
-    Each product adds up at most as many terms as the next layer has neurons that read one input.
+    Each product has at most as many terms as there are neurons in the next layer that read one input.
     """
     terms = [_most_read(affine) if is_sparse(affine.matrix) else len(affine.bias) for affine in chain.maps[:-1]]
     return 2.0 * sum(count + 8 for count in terms)
@@ -94,7 +94,7 @@ def path_norms(chain: Chain, distance: Distance) -> list[np.ndarray]:
 
 
 def _most_terms(chain: Chain) -> int:
-    """The terms of all sums on the longest way from an output through a neuron of a sparse layer to the pixels."""
+    """The terms of all sums on the longest path from an output through a neuron of a sparse layer to the pixels."""
     sparse = [affine for affine in chain.maps[:-1] if is_sparse(affine.matrix)]
     terms = sum(len(affine.bias) for affine in chain.maps[len(sparse) :])
     terms += most_reached([affine.matrix for affine in sparse]) + 8

@@ -1,14 +1,14 @@
 """Compiled loops: attention maps of networks with convolutions below dense layers, updated by flips.
 
 Only the maps are kept up to date, and the gradients of some dense neurons with respect to the pixels. The dense layers
-are the tail; its lowest layer (or else the logits) are the heads. Outputs, and tail neurons whose row is kept, are
-targets. `tail` holds the gradient of every target with respect to the outputs of the tail neurons below it; it is
-computed from scratch whenever the pattern above changes, which is cheap: the tail is narrow.
+are the tail; its lowest layer (or, without one, the logits) are the heads. Outputs, and tail neurons whose row is kept,
+are targets. `tail` holds the gradient of every target with respect to the outputs of the tail neurons below it. It is
+recomputed whenever the pattern above changes, which is cheap, because the tail is narrow.
 
 A neuron below the heads changes every target by its own gradient, found by going down to the pixels, times the gradient
-of the target with respect to it, found by going up to the heads. A tail neuron changes the targets above it by its row:
-its first flip computes that row, which is then kept up to date like the maps, because a neuron that flips once flips
-again soon.
+of the target with respect to it, found by going up to the heads. A tail neuron changes the targets above it by its row.
+Its first flip computes that row, which is then kept up to date like the maps, because a neuron that flips once tends to
+flip again soon.
 """
 
 import numpy as np
@@ -40,7 +40,7 @@ def _pick_active(rows, maps, layer):
 
 @compiled
 def _light(rows, maps, target, layer):
-    """Compute the gradient of a target with respect to the tail below a layer, given that for the layer's outputs."""
+    """Compute the gradient of a target with respect to the tail below a layer, given that by the layer's outputs."""
     start, tail = rows.offsets[rows.heads], maps.tail[target]
     for above in range(layer, rows.heads, -1):
         below, first, end = rows.offsets[above - 1], rows.offsets[above], rows.offsets[above + 1]
@@ -96,8 +96,11 @@ def scratch_locally(rows, maps):
 
 @compiled
 def _go_down(rows, maps, layer, count, weights):
-    """Gradient of Σ weights[k] · input k of a layer, for the first `count` picks of `support[0]`, with respect to the
-    pixels, into `vector`; returns the number of entries listed in `support[1]`, −1 for all."""
+    """Write the gradient of Σ weights[k] · input k of a layer with respect to the pixels to `vector`.
+
+    The sum has the first `count` picks of `support[0]`. Returns the number of entries listed in `support[1]`, −1 for
+    all.
+    """
     found = 0
     for below in range(layer - 1, -1, -1):
         found, count = step_down(rows, maps, below + 1, count, weights)
@@ -107,8 +110,10 @@ def _go_down(rows, maps, layer, count, weights):
 
 @compiled
 def _go_up(rows, maps, layer, k):
-    """Gradient of the heads' inputs with respect to the output of neuron k of a layer below: into `unit[0]`, and with
-    zeros for inactive heads into `unit[1]`."""
+    """Write the gradient of the heads' inputs with respect to the output of neuron k of a layer below to `unit[0]`.
+
+    `unit[1]` gets the same with zeros for inactive heads.
+    """
     picks, support = maps.support[0], maps.support[1]
     weights = maps.vector[rows.offsets[layer] : rows.offsets[layer + 1]]
     weights[k] = 1.0
@@ -190,7 +195,7 @@ def _add_listed(targets, factors, vector, support):
 
 @compiled
 def _list_blocks(vector, starts):
-    """List where blocks of eight entries of a vector start that are not all zero; returns their number."""
+    """List where the blocks of eight entries that are not all zero start in a vector; returns their number."""
     found = 0
     for start in range(0, vector.shape[0] - 7, 8):
         is_zero = True
@@ -203,7 +208,7 @@ def _list_blocks(vector, starts):
 
 @compiled_fused
 def _add_blocks(targets, factors, vector, starts):
-    """targets[j] += factors[j] · vector, on the blocks that start at `starts` and behind the last whole block."""
+    """targets[j] += factors[j] · vector, on the blocks that start at `starts` and after the last whole block."""
     for start in starts:
         v0, v1, v2, v3 = vector[start], vector[start + 1], vector[start + 2], vector[start + 3]
         v4, v5, v6, v7 = vector[start + 4], vector[start + 5], vector[start + 6], vector[start + 7]
@@ -247,8 +252,10 @@ def _compute_row(rows, maps, layer, k, slot):
 
 @compiled
 def _place(rows, maps, layer, k):
-    """The place of the row of neuron k of a tail layer, computed if missing; −1 once it was computed MAX_ROWS_EACH
-    times."""
+    """The place of the row of neuron k of a tail layer; a missing row is computed.
+
+    −1 once it was computed MAX_ROWS_EACH times.
+    """
     number = rows.offsets[layer] - rows.offsets[rows.heads] + k
     place = maps.place_of[number]
     maps.state[3] += 1
@@ -273,15 +280,17 @@ def _place(rows, maps, layer, k):
 
 @compiled
 def flip_tail(rows, maps, layer, k):
-    """Flip neuron k of a tail layer and update the targets above; without a row (see `_place`) only the pattern
-    changes."""
+    """Flip neuron k of a tail layer and update the targets above.
+
+    Without a row (see `_place`), only the pattern changes.
+    """
     start, classes = rows.offsets[rows.heads], maps.gradient.shape[0]
     place = _place(rows, maps, layer, k)
     number = rows.offsets[layer] - start + k
     sign = -1.0 if maps.active[start + number] else 1.0
     maps.active[start + number] ^= np.uint8(1)
     if place < 0:
-        # `move_to` computes the maps from scratch.
+        # `move_to` then computes the maps from scratch.
         maps.state[0] = -1
         return
     end = rows.offsets[layer + 1] - start

@@ -1,7 +1,7 @@
-"""Bounds on the errors of computed attention maps and of the inconsistency, against the real-valued network.
+"""Bounds the errors of computed attention maps and of the inconsistency, against the real-valued network.
 
-The method's bound for all patterns suits shallow networks. Its bound for one pattern, computed from scratch, is smaller
-by orders of magnitude on deep ones. `SingleCurves` measures one pattern after another, as a search meets them.
+One bound for all patterns suits shallow networks. A bound for one pattern, computed from scratch, is smaller by orders
+of magnitude on deep networks. `SingleCurves` measures one pattern after another, as a search meets them.
 """
 
 from collections import Counter
@@ -34,7 +34,7 @@ from .measuring import measure_again, measure_factored, most_flips
 from .options import AttentionOptions
 from .spans import Spans
 
-LARGEST = 1 << 22  # most entries of a matrix from the first layer to another for a pattern to get its own bound
+LARGEST = 1 << 22  # a pattern gets its own bound if no matrix from the first layer to another has more entries
 
 
 class Settled(NamedTuple):
@@ -46,11 +46,11 @@ class Settled(NamedTuple):
 
 
 class MapErrors:
-    """Bounds on the error of maps behind a loss: one for all curves (`coarse`), and one for each from scratch.
+    """Bounds on the errors of maps behind a loss: one for all curves (`coarse`), and one for each curve from scratch.
 
-    They bound the maps in the norm of the question; for distances also ai. Filters enlarge errors by at most their
-    Lipschitz bound; moving a map does not enlarge them. The map of the unperturbed image counts as well, if the loss
-    depends on it; original_doubt bounds its error from neurons of uncertain sign (`Unperturbed.doubt`).
+    They bound the maps in the norm of the question, and for distances also ai. Filters enlarge errors by at most their
+    Lipschitz bound; moving a map does not enlarge its error. The map of the unperturbed image counts as well if the
+    loss depends on it; original_doubt bounds its error from neurons of uncertain sign (`Unperturbed.doubt`).
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class MapErrors:
 
     @cached_property
     def chain_error(self) -> float:
-        """A bound for every map, without the sums in its distance from the expected map."""
+        """A bound for every map, without the rounding of the sums in its distance from the expected map."""
         return coarse_error(self.chain, self.options, most_flips(self.compound, self.options, self.original))
 
     @cached_property
@@ -99,9 +99,9 @@ class MapErrors:
 
     @property
     def _others(self) -> float:
-        """Errors beside those of the patterns' maps."""
+        """Errors other than those of the patterns' maps."""
         if self.curves.is_factored and self.original_doubt > 0.0:
-            # It bounds maps, and these errors bound gradients.
+            # The doubt bounds maps, whereas these errors bound gradients.
             return np.inf
         return self._summing + self.original_doubt
 
@@ -113,7 +113,7 @@ class MapErrors:
 
     @property
     def finest(self) -> float:
-        """Strips narrower than this share of their region are not worth recomputing its map."""
+        """If a strip is narrower than this share of its region, recomputing the map is not worth it."""
         return 1e-3 if self.is_large else 1e-9
 
     @cached_property
@@ -122,7 +122,7 @@ class MapErrors:
         return coarse_error(self.chain, self.options, 0)
 
     def settle(self, chosen: np.ndarray, spans: Spans) -> Settled:
-        """The chosen curves (S,), computed from scratch; spans: of all regions."""
+        """The chosen curves (S,), computed from scratch; spans: those of all regions."""
         arguments = (self.patterns, self.curves, spans, self.options, self.original, chosen)
         regions, curves = measure_again(self.compound, *arguments)
         return Settled(regions, curves, np.minimum(self.coarse, self.of(chosen)))
@@ -142,7 +142,7 @@ class MapErrors:
         others = (self.original_error if self.options.measure.uses_expected else 0.0) + self._others
         each = np.array([self.known[key] for key in keys])[inverse]
         if self.options.measure != DISTANCE:
-            # A map that is surely zero has no attention, whatever is expected.
+            # A map that is surely zero has no attention, whatever the expected map.
             return np.where(each == 0.0, 0.0, each + others)
         return each + others
 
@@ -158,9 +158,9 @@ class MapErrors:
 
     @cached_property
     def _summing(self) -> float:
-        """Rounding of the differences and of the sums in the norms, relative to the largest ai and map.
+        """The rounding of the differences and of the sums in the norms, given the largest ai and map.
 
-        Measures other than the distance allow for the rounding of their sums themselves.
+        Measures other than the distance account for the rounding of their sums themselves.
         """
         curves = self.curves
         if self.options.measure != DISTANCE:
@@ -178,7 +178,7 @@ class MapErrors:
 
     @cached_property
     def underflow(self) -> float:
-        """The effect of underflow on a map, and on the norm of its difference from another one."""
+        """The effect of underflow on a map, and on the norm of its difference from another map."""
         return underflow_error(self.chain, self.options) + len(self.original) * LEAST_ROOT
 
     def _own(self, bits: Bits) -> float:
@@ -188,7 +188,7 @@ class MapErrors:
 
 
 class SingleCurves:
-    """Curves of single patterns with bounds on their errors; computed from scratch once, then kept."""
+    """Curves of single patterns with bounds on their errors; each is computed from scratch once, then cached."""
 
     def __init__(self, compound: Compound, options: AttentionOptions, original_doubt: float = 0.0) -> None:
         self.compound, self.options = compound, options
@@ -208,7 +208,7 @@ class SingleCurves:
         return self._kept[number, pattern]
 
     def on_shapes(self, patterns: list[bytes], spans: Spans) -> tuple[Inconsistency, np.ndarray]:
-        """The curves of patterns (N) times the image, each on its own shape, and bounds (N,) on their errors."""
+        """The curves of N patterns for maps times the image, each on its own shape, and bounds (N,) on their errors."""
         rows = PatternTable.of(np.stack([np.frombuffer(pattern, dtype=np.uint8) for pattern in patterns]))
         numbers = np.arange(len(patterns))
         curves = measure_factored(self.compound, rows, numbers, spans, self.options, max_flips=0)

@@ -18,7 +18,7 @@ MaskLike = str | Path | np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class Mask:
-    """Weights (H, W) from 0 to 1, the same for all channels; `text` tells where they come from."""
+    """Weights (H, W) from 0 to 1, the same for all channels; `text` names their source."""
 
     weights: np.ndarray
     text: str

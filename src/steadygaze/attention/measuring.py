@@ -1,4 +1,4 @@
-"""Measures the loss of attention on sets of regions: patterns → maps → curves, or the numbers of factored maps."""
+"""Measures the loss of attention on sets of regions: patterns → maps → curves, or numbers of factored maps."""
 
 from dataclasses import replace
 from functools import lru_cache
@@ -25,7 +25,7 @@ from .spans import Spans
 def measure(
     compound: Compound, regions: RegionSet, options: AttentionOptions, original: np.ndarray, *, threads: int = 1
 ) -> Inconsistency:
-    """Compute the curves of all regions; `original` (K', C, H, W) are the filtered maps of the unperturbed image."""
+    """Compute the curves of all regions; original (K', C, H, W): the filtered maps of the unperturbed image."""
     if options.method.factor_baseline is not None:
         spans = Spans.of_regions(compound, regions, has_shapes=True)
         return measure_factored(compound, regions.patterns, regions.pattern, spans, options, threads=threads)
@@ -42,7 +42,7 @@ def measure(
 
 
 def most_flips(compound: Compound, options: AttentionOptions, original: np.ndarray) -> int:
-    """The most flips with which curves are measured; bounds of their errors hold for as many."""
+    """The most flips between two computations from scratch; error bounds on curves hold up to this number."""
     if options.method.factor_baseline is not None:
         original = _filtered_gradients(compound, options)
     return _flips(compound, options, SharedArray(original))
@@ -62,7 +62,7 @@ def measure_again(
     original: np.ndarray,
     chosen: np.ndarray,
 ) -> tuple[np.ndarray, Inconsistency]:
-    """The regions (N,) with one of the chosen curves (S,), and these curves from scratch; spans: of all regions."""
+    """The regions (N,) with one of the chosen curves (S,), and these curves from scratch; spans: for all regions."""
     if curves.is_factored:
         # Every region has its own curve.
         regions = np.flatnonzero(np.isin(curves.curve, chosen))
@@ -87,7 +87,7 @@ def measure_factored(
     max_flips: int | None = None,
     threads: int = 1,
 ) -> Inconsistency:
-    """The curves of regions whose maps are multiplied by the image, with patterns numbered in `pattern` (R,)."""
+    """The curves of regions whose maps are multiplied by the image; pattern (R,): the pattern of each, by number."""
     original = _filtered_gradients(compound, options)
     distinct, place = np.unique(pattern, return_inverse=True)
     nothing = np.zeros(len(distinct), dtype=np.int64)
@@ -105,5 +105,5 @@ def measure_factored(
 @lru_cache(maxsize=4)
 @lru_cache(maxsize=4)
 def _filtered_gradients(compound: Compound, options: AttentionOptions) -> np.ndarray:
-    """The filtered gradients of the unperturbed image, which expected maps multiply by the image."""
+    """The filtered gradients of the unperturbed image; expected maps are these times the image."""
     return options.filter(original_gradients(compound, options))

@@ -1,4 +1,4 @@
-"""Compiled loops: sums of the picked rows of a layer's matrix, which carry gradients from a layer to the one below."""
+"""Compiled loops: sums of picked rows of a layer's matrix, which carry gradients from a layer to the one below."""
 
 from ..compiling import compiled, compiled_fused, compiled_inline
 
@@ -46,14 +46,16 @@ def add_all(rows, layer, picks, factors, target):
 
 @compiled
 def pull(rows, maps, layer, picks, weights):
-    """Gradient of Σ weights[k] · input k of a layer with respect to the layer below, into `vector`; returns the number
-    of entries listed in `support`, −1 for all."""
+    """Write the gradient of Σ weights[k] · input k of a layer with respect to the layer below to `vector`.
+
+    Returns the number of entries listed in `support`, −1 for all.
+    """
     below, first = rows.offsets[layer - 1], rows.offsets[layer]
     vector, pointers = maps.vector[below:first], rows.pointers[rows.row_start[layer] :]
     entries = 0
     for k in picks:
         entries += pointers[k + 1] - pointers[k]
-    # If much of the layer is reached, or some of it often, marking it costs more than it saves.
+    # If much of the layer is reached, or a part of it often, marking costs more than it saves.
     if rows.dense_start[layer] >= 0 or (picks.shape[0] > 1 and 4 * entries > vector.shape[0]):
         add_all(rows, layer, picks, weights, vector)
         return -1

@@ -1,7 +1,7 @@
 """Stores a classifier by rows for the compiled attention loops, and counts the costs of their steps.
 
-With L2, a linear filter and a narrow first layer, the space of all possible maps is much smaller than the image:
-`compress` replaces the pixels by coordinates in it, which changes no distance.
+With L2, a linear filter and a narrow first layer, the space of all possible maps has far fewer dimensions than the
+image: `compress` replaces the pixels by coordinates in this space, which changes no distance.
 """
 
 from typing import Any, NamedTuple
@@ -13,9 +13,9 @@ from ..network.graph import AffineMap
 from ..network.operators import Matrix
 from .filters import Filter
 
-# The most multiplications on the way from a neuron of the first layer to the heads for flips to be local.
+# Flips count as local if the path from a neuron of the first layer to the heads has at most so many multiplications.
 WORTH_GOING_UP = 1 << 17
-ROOM = 48  # dense neurons whose rows are kept; the least recently flipped one gives way
+ROOM = 48  # dense neurons whose rows are kept; a new one replaces the least recently flipped
 
 
 class Rows(NamedTuple):
@@ -29,8 +29,8 @@ class Rows(NamedTuple):
     columns: np.ndarray
     values: np.ndarray
     logits: np.ndarray  # (K, n_L) gradient of the logits with respect to the last layer
-    flip_cost: np.ndarray  # (L+1,) of a flip in layer l, in multiplications
-    full_cost: float  # of computing everything from scratch
+    flip_cost: np.ndarray  # (L+1,) multiplications for a flip in layer l
+    full_cost: float  # multiplications for computing everything from scratch
     max_flips: int  # updates before everything is computed from scratch; 0: always
     byte_start: np.ndarray  # (L+2,) where the packed bits of layer l ≥ 1 start
     heads: int  # the layer on top of the sparse ones, L+1 for the logits; 0 if flips are not local
@@ -44,11 +44,11 @@ class Rows(NamedTuple):
 class Maps(NamedTuple):
     """Gradients under the current pattern."""
 
-    gradient: np.ndarray  # (K, N) with respect to every layer's output, the pixels first; or to the pixels, and zeros
-    wide: np.ndarray  # (N, K) scratch: the same from scratch, if flips are local
+    gradient: np.ndarray  # (K, N) by every layer's output, the pixels first; if flips are local, by pixels, then zeros
+    wide: np.ndarray  # (N, K) scratch: all gradients from scratch, if flips are local
     active: np.ndarray  # (N,)
-    packed: np.ndarray  # the same, packed, and zeros up to a multiple of eight bytes
-    words: np.ndarray  # the same memory, eight bytes each
+    packed: np.ndarray  # `active`, packed, with zeros up to a multiple of eight bytes
+    words: np.ndarray  # the memory of `packed` as words of eight bytes
     changes: np.ndarray  # scratch: bytes of the pattern that change
     vector: np.ndarray  # (N,) scratch: gradient of one neuron
     support: np.ndarray  # (2, widest) scratch: its nonzero entries
@@ -71,7 +71,7 @@ def dense(matrix: Matrix) -> np.ndarray:
 
 
 def is_local(maps: tuple[AffineMap, ...]) -> bool:
-    """Whether flips are local: sparse layers below dense ones, and not too many paths upward."""
+    """Whether flips are local: sparse layers lie below dense ones, without too many paths upward."""
     kinds = [is_sparse(affine.matrix) for affine in maps[:-1]]
     if not any(kinds) or kinds != sorted(kinds, reverse=True):
         return False
@@ -93,8 +93,8 @@ def compress(
 ) -> tuple[AffineMap, np.ndarray, np.ndarray | None] | None:
     """The first map, the expected maps (K, pixels) and their slope in orthonormal coordinates; None if not worthwhile.
 
-    The coordinates span the filtered rows of the first matrix, the expected maps and their slopes: they preserve
-    distances between maps up to rounding.
+    The coordinates span the filtered rows of the first matrix, the expected maps and their slopes, so distances between
+    maps stay the same up to rounding.
     """
     if is_sparse(first.matrix) or not steps.is_linear:
         return None
@@ -119,7 +119,7 @@ def lay_out(maps: tuple[AffineMap, ...], max_flips: int) -> Rows:
     starts = np.cumsum([0, *(len(block) for block in blocks)])[:-1]
     row_start, pointers, columns, values = _packed(sparse, len(maps))
     top = dense(maps[-1].matrix)
-    # Cost of pulling one vector through the matrix into layer l, with half of the neurons active.
+    # The cost of pulling one vector through the matrix into layer l, with half of the neurons active.
     pull = np.array([0.0, *(0.5 * matrix.size / (1 if is_sparse(matrix) else 8) for matrix in matrices)])
     heads, above, upward = 0, np.zeros(0), {}
     if is_local(maps):
@@ -150,7 +150,7 @@ def lay_out(maps: tuple[AffineMap, ...], max_flips: int) -> Rows:
 
 
 def _packed(matrices: dict[int, Any], layers: int) -> tuple[np.ndarray, ...]:
-    """Compressed matrices by layer, one after another: the start of each, then pointers, indices and values of all."""
+    """Compressed matrices of several layers: the start of each, then pointers, indices and values of all."""
     start, pointers, indices, values = np.zeros(layers, dtype=np.int64), [np.zeros(1)], [np.zeros(0)], [np.zeros(0)]
     entries, lines = 0, 1
     for layer, matrix in matrices.items():
@@ -159,7 +159,7 @@ def _packed(matrices: dict[int, Any], layers: int) -> tuple[np.ndarray, ...]:
         indices.append(matrix.indices)
         values.append(matrix.data)
         entries, lines = entries + matrix.nnz, lines + len(matrix.indptr)
-    # Unsigned: compiled code then need not ask whether an index counts from the end.
+    # Unsigned, so that compiled code need not test whether an index counts from the end.
     numbers = (np.concatenate(pointers).astype(np.int64), np.concatenate(indices).astype(np.uint32))
     return start, *numbers, np.concatenate(values)
 
@@ -175,13 +175,13 @@ def _flip_costs(matrices: list, pull: np.ndarray, classes: int, heads: int) -> n
             reach = width if not is_sparse(matrix) else min(width, reach * matrix.nnz / height)
             costs[layer] += share * pull[below] + classes * reach / (8 if reach == width else 1)
     if heads:
-        # The row of a tail neuron is added to all maps; it rarely has to be computed.
+        # The row of a tail neuron is added to all maps; it rarely has to be computed first.
         costs[heads:] = (2.0 * classes * matrices[0].shape[1] + pull.sum()) / 8.0
     return costs
 
 
 def blank_maps(rows: Rows) -> Maps:
-    """Room for the gradients of one pattern after another."""
+    """Buffers for the gradients of one pattern after another."""
     neurons = int(rows.offsets[-1])
     widest = int(np.diff(rows.offsets).max())
     classes = len(rows.logits)
@@ -189,7 +189,7 @@ def blank_maps(rows: Rows) -> Maps:
     heads = len(rows.top) // int(rows.offsets[rows.heads] - rows.offsets[rows.heads - 1]) if rows.heads else 0
     tail = neurons - int(rows.offsets[rows.heads]) if rows.heads else 0
     room = ROOM if tail else 0
-    # An odd number of cache lines: otherwise the same pixels of all maps compete for the same place in the cache.
+    # An odd number of cache lines: otherwise the same pixel of all maps would compete for one place in the cache.
     width = 8 * (int(rows.offsets[1]) // 16 * 2 + 3)
     return Maps(
         gradient=np.zeros((classes, width if heads else neurons)),

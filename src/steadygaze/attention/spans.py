@@ -1,4 +1,4 @@
-"""Where regions lie, as far as their losses depend on it: along the moving parameter, or their whole shapes."""
+"""Locates regions as far as losses depend on it: by their ranges along the moving parameter, or by their shapes."""
 
 from dataclasses import dataclass
 
@@ -12,10 +12,10 @@ from ..regions.region import RegionSet
 
 @dataclass(frozen=True, eq=False)
 class Spans:
-    """Ranges of τ (R, 2) of regions; all of them are zero if nothing moves.
+    """Ranges of τ (R, 2) of regions; all are zero if nothing moves.
 
-    Slabs of τ become slabs of t by `place`: axis is the moving one, None if nothing moves; starts (R,) are the low ends
-    of the regions' knot cells. Without a compound network, slabs stay in τ. shapes: the regions themselves, if losses
+    `place` turns slabs of τ into slabs of t. axis: the moving one, None if nothing moves; starts (R,): the low ends of
+    the regions' knot cells. Without a compound network, slabs stay in τ. shapes: the regions themselves, if losses
     change in all directions, with the accuracy of the walk that found them.
     """
 
@@ -31,7 +31,7 @@ class Spans:
 
     @classmethod
     def of_regions(cls, compound: Compound, regions: RegionSet, *, has_shapes: bool = False) -> "Spans":
-        """The spans of all regions of a set, with their shapes on demand."""
+        """The spans of all regions of a set, with their shapes if `has_shapes`."""
         axis = compound.perturbed.moving_axis
         if has_shapes:
             return cls(np.zeros((len(regions), 2)), shapes=regions.polytopes, accuracy=regions.accuracy)
@@ -41,7 +41,7 @@ class Spans:
 
     @classmethod
     def of_ends(cls, compound: Compound, cell: np.ndarray, ends: np.ndarray) -> "Spans":
-        """The spans of regions in knot cells (R,) that reach from end to end (R, 2) of t along the moving axis."""
+        """The spans of regions in knot cells (R,), given their ends (R, 2) in t along the moving axis."""
         axis = compound.perturbed.moving_axis
         assert axis is not None
         starts = np.array([knots.low[axis] for knots in compound.cells])[cell]

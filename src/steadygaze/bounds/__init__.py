@@ -1,1 +1,1 @@
-"""Sound bounds on the margin and the attention inconsistency over boxes of thetas."""
+"""Proved bounds on the margin and the inconsistency over boxes of thetas."""

@@ -1,4 +1,4 @@
-"""Proved enclosures of the margin and the inconsistency on boxes of thetas."""
+"""Encloses the margin and the inconsistency on boxes of thetas; the enclosures are proved."""
 
 from collections.abc import Callable, Sequence
 from copy import copy
@@ -22,15 +22,15 @@ from .forms import Forms, pixels
 from .norms import DEEP
 from .passes import Passed, Readout, decide_layers, forward, gradients, reaches
 
-ORIGINAL_ROOM = 64  # generators of every layer at the unperturbed image of a deep network
-CACHED = 1 << 20  # most numbers in the arrays of one batch of boxes: eight megabytes
+ORIGINAL_ROOM = 64  # generators that every layer may add at the unperturbed image of a deep network
+CACHED = 1 << 20  # the most numbers in the arrays of one batch of boxes: eight megabytes
 
 
 @dataclass(frozen=True, eq=False)
 class Enclosures:
     """Proved bounds on B boxes: margin and inconsistency (B, 2).
 
-    unstable (B,) counts the ReLUs and windows that may split a box. pull (B, d) hints which parameter to split (see
+    unstable (B,) counts the ReLUs and windows that may split a box. pull (B, d) suggests which parameter to split (see
     `passes.Passed`).
     """
 
@@ -41,7 +41,7 @@ class Enclosures:
 
 
 class Hulls(NamedTuple):
-    """Proved bounds on B polytopes with V corners each: inconsistency (B, 2), and f_label minus each of R other logits.
+    """Proved bounds on B polytopes with V corners: the inconsistency (B, 2), and f_label minus each of R other logits.
 
     Each difference is within radius (B, R) of an affine function with the values leads (B, V, R) at the corners.
     """
@@ -52,7 +52,7 @@ class Hulls(NamedTuple):
 
     @property
     def margin(self) -> np.ndarray:
-        """Proved bounds (B, 2) of the margin; infinite if NaN."""
+        """Proved bounds (B, 2) on the margin; infinite if NaN."""
         with np.errstate(invalid="ignore"):
             low = (self.leads.min(axis=1) - self.radius).min(axis=1, initial=np.inf)
             high = (self.leads.max(axis=1) + self.radius).min(axis=1, initial=np.inf)
@@ -60,10 +60,10 @@ class Hulls(NamedTuple):
 
 
 class Bounder:
-    """Bounds on boxes of the domain for one image, label and map comparison; they hold over the real numbers.
+    """Bounds boxes of the domain for one image, label and question about attention; holds over the real numbers.
 
-    Every layer may add up to `room` generators (see `passes`); 0 leaves only the affine form with a remainder.
-    `prove_original` gives the bits (n,) of every layer at the unperturbed image, or None if they are not proved.
+    Every layer may add up to `room` generators (see `passes`); with 0, values are affine forms with a remainder alone.
+    `prove_original` returns the bits (n,) of every layer at the unperturbed image, or None if they are not proved.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Bounder:
         self.classes = graph.classes
 
     def with_room(self, room: int) -> "Bounder":
-        """A copy with another `room` for generators."""
+        """A copy with a different `room` for generators."""
         _ = self.original  # computed once for both
         other = copy(self)
         other.room = room
@@ -126,23 +126,23 @@ class Bounder:
             return Enclosures(self.margin_bounds(passed), inconsistency, passed.unstable, self._pull(passed))
 
     def _pull(self, passed: Passed) -> np.ndarray:
-        """How much each parameter (B, d) moves what is open: with many parameters, counted in units of the logits.
+        """How much each parameter (B, d) moves undecided neurons and leads; with many parameters, in units of logits.
 
-        Up to three parameters, neurons of unknown sign alone decide: exact regions follow. With more, boxes are halved
-        until bounds decide them. So the affine part of every lead of unknown sign counts, and a neuron as much as it
-        can move the leads. A parameter that moves none of them is never split.
+        Up to three parameters, only neurons of unknown sign count, because exact regions follow. With more, boxes are
+        halved until bounds decide them. So the affine part of every lead of unknown sign counts, and neurons count by
+        how much they can move the leads. A parameter that moves none of these is never split.
         """
         d = self.perturbed.domain.dimension
         if d <= MAX_MAP_PARAMETERS:
             return passed.pull
         least, most = self.margins.bounds(passed.last)
-        # Logits that another one surely exceeds do not decide the margin.
+        # A rival that another rival surely exceeds does not decide the margin.
         is_open = (least <= 0.0) & (most >= 0.0) & (least <= most.min(axis=1, initial=np.inf, keepdims=True))
         return np.nan_to_num(passed.pull + np.einsum("bkr,br->bk", self.margins.moves(passed.last, d), is_open))
 
     @cached_property
     def _counts(self) -> list[np.ndarray] | None:
-        """How much the neurons of every layer count in the pull."""
+        """The weights of every layer's neurons in the pull."""
         if self.perturbed.domain.dimension <= MAX_MAP_PARAMETERS:
             return None
         return reaches(self.segments, np.concatenate([self.margins.row, self.aims.row]))
@@ -163,7 +163,7 @@ class Bounder:
             return Hulls(*self.margins.at_corners(passed.last, image.corners), inconsistency)
 
     def inconsistency_under(self, cell: int, place: np.ndarray, bits: Sequence[np.ndarray]) -> np.ndarray:
-        """Bounds (2,) of the inconsistency at a point (d,) in t of a knot cell, given its proved bits (n,) by layer."""
+        """Bounds (2,) on the inconsistency at a point (d,) in t of a knot cell, given its proved bits (n,) by layer."""
         low = place[None]
         with np.errstate(over="ignore", invalid="ignore"):
             passed = _with_bits(self.pass_forward(cell, low, low), bits)
@@ -172,8 +172,8 @@ class Bounder:
     def near_zero(self, cell: int, vertices: np.ndarray, together: float) -> np.ndarray:
         """Which neurons (B, V, n) may be on their kink at vertices (B, V, d) of hulls in one knot cell.
 
-        A ReLU may if |value| ≤ `together`, an entry if it is within `together` of the largest of its window and some
-        other entry is, too. Entries that are equal to an earlier one on the whole hull never win, and never count.
+        A ReLU may be if |value| ≤ `together`; an entry, if it and another entry are within `together` of the largest
+        entry of their window. An entry that equals an earlier one on the whole hull never wins and does not count.
         """
         around = 8.0 * UNIT
         low, high = vertices.min(axis=1) - around, vertices.max(axis=1) + around
@@ -199,14 +199,14 @@ class Bounder:
         return pixels(self.perturbed, cell, low, high, vertices, is_deep=self.is_deep)
 
     def margin_bounds(self, passed: Passed) -> np.ndarray:
-        """Bounds (B, 2) of the margin: the smallest lead of the label's logit over another one."""
+        """Bounds (B, 2) on the margin: the smallest lead of the label's logit over another logit."""
         least, most = self.margins.bounds(passed.last)
         return np.stack([least.min(axis=1, initial=np.inf), most.min(axis=1, initial=np.inf)], axis=1)
 
     def inconsistency_bounds(
         self, passed: Passed, cell: int, low: np.ndarray, high: np.ndarray, image: Forms | None = None
     ) -> np.ndarray:
-        """Bounds (B, 2) of the inconsistency; image: the pixels, if they are known to lie in hulls inside the boxes."""
+        """Bounds (B, 2) on the inconsistency; image: the pixels, if they are known on hulls inside the boxes."""
         measure, weights = self.attention.measure, self._weights(cell, low, high)
         expected = self._expected.ends(cell, low, high)
         if self.explained is not None:
@@ -216,7 +216,7 @@ class Bounder:
         if self.attention.method.factor_baseline is not None:
             factor = self._factor(self.image(cell, low, high))
             if measure == DISTANCE and self.attention.filter.is_linear:
-                # The same factor for actual and expected maps: their difference is enclosed, not both.
+                # Actual and expected maps have the same factor: enclose their difference instead of both.
                 maps = self._filtered(product(difference(found, expected), factor))
                 nothing = np.zeros((1, *expected[0].shape[1:]))
                 return measure.enclose(maps, (nothing, nothing), weights, self.attention.distance)
@@ -226,11 +226,11 @@ class Bounder:
         return measure.enclose(self._filtered(found), expected, weights, self.attention.distance)
 
     def _factor(self, image: Forms) -> Intervals:
-        """The image less the method's baseline, (B, 1, pixels)."""
+        """The image minus the method's baseline, (B, 1, pixels)."""
         baseline = self.attention.method.factor_baseline
         assert baseline is not None
         least, most = image.bounds()
-        # Clipped pixels, whatever bounds of their forms say.
+        # Pixels are clipped, whatever the bounds on their forms.
         least, most = np.clip(least, 0.0, 1.0) - baseline, np.clip(most, 0.0, 1.0) - baseline
         found = Intervals.between(least, most)
         slack = gamma(2) * (np.abs(found.centre) + found.radius + abs(baseline))
@@ -247,7 +247,7 @@ class Bounder:
 
     @property
     def original_margin(self) -> tuple[float, float]:
-        """Proved bounds of the margin at the unperturbed image; an end may be NaN."""
+        """Proved bounds on the margin at the unperturbed image; an end may be NaN."""
         low, high = self.margin_bounds(self._at_original)[0]
         return float(low), float(high)
 
@@ -264,7 +264,7 @@ class Bounder:
             if not self.is_deep:
                 passed = forward(self.segments, self.layers, exact)
             else:
-                # Here, only rounding opens neurons, few enough for generators.
+                # At this point only rounding leaves neurons undecided: few enough for generators.
                 passed = forward(self.segments, self.layers, exact.with_norms(), room=ORIGINAL_ROOM)
         proved = None if self.prove_original is None else self.prove_original()
         return passed if proved is None else _with_bits(passed, proved)
@@ -276,7 +276,7 @@ class Bounder:
             with np.errstate(over="ignore", invalid="ignore"):
                 found = self.attention.filter.enclose(self.explained.maps(self._original_image))
             return found.reshape(*found.centre.shape[1:])
-        # If a neuron's sign is unknown at this one point, its activity is unknown, and so is the map.
+        # If the sign of a neuron is unknown even at this single point, so is the map.
         maps = gradients(self.segments, self._at_original, self.aims)
         if self.attention.method.factor_baseline is not None:
             maps = product(maps, self._factor(self._original_image))
@@ -285,7 +285,7 @@ class Bounder:
 
     @cached_property
     def expected_radius(self) -> np.ndarray:
-        """How far expected maps (K', C, H, W) may be from their centres at any theta, before they are filtered."""
+        """How far expected maps (K', C, H, W) may be from their centres at any theta, before the filter."""
         return self._expected.original.radius * self.attention.largest_factor
 
     @cached_property
@@ -318,7 +318,7 @@ def _with_bits(passed: Passed, bits: Sequence[np.ndarray]) -> Passed:
 
 
 def product(left: Intervals, right: Intervals) -> Intervals:
-    """Intervals with all products of two numbers, with broadcasting.
+    """Intervals that contain all products of numbers in two intervals, with broadcasting.
 
     >>> found = product(Intervals(np.array([2.0]), np.array([1.0])), Intervals(np.array([0.0]), np.array([0.5])))
     >>> float(found.centre[0]), float(found.radius[0]) >= 1.5
@@ -332,7 +332,7 @@ def product(left: Intervals, right: Intervals) -> Intervals:
 
 
 def difference(found: Intervals, ends: tuple[np.ndarray, np.ndarray]) -> Intervals:
-    """Intervals with all differences between numbers of intervals and numbers between two ends."""
+    """Intervals that contain all differences between numbers in intervals and numbers between two ends."""
     other = Intervals.between(*ends)
     size = np.abs(found.centre) + np.abs(other.centre) + found.radius + other.radius
     radius = (found.radius + other.radius + gamma(2) * size) * up(4) + LEAST

@@ -4,7 +4,7 @@ import numpy as np
 
 from ..compiling import compiled
 
-OFF, ON, OPEN = 0, 1, 2  # what is known about the bit of a neuron on a box
+OFF, ON, OPEN = 0, 1, 2  # the bit of a neuron on a box: known to be 0, known to be 1, or unknown
 
 
 @compiled
@@ -33,7 +33,7 @@ def errors_before(forms, spread, remainder, factor, floor, before):
 
 @compiled
 def finish_step(forms, remainder, bias, bias_size, unit, lift, least):
-    """Add the bias to the centres and its errors, unit · bias_size, to the remainders; lift those; keep exact zeros."""
+    """Add the bias to the centres, and its errors unit · bias_size to the remainders; lift these; keep exact zeros."""
     boxes, size = remainder.shape
     for b in range(boxes):
         for i in range(size):
@@ -44,7 +44,7 @@ def finish_step(forms, remainder, bias, bias_size, unit, lift, least):
 
 @compiled
 def ends(forms, spread, remainder, factor, least, low, high):
-    """Write proved bounds (B, n) of the values; a value that is exactly zero has the bounds 0 and 0."""
+    """Write proved bounds (B, n) on the values; a value that is exactly zero has the bounds 0 and 0."""
     boxes, size = remainder.shape
     for b in range(boxes):
         for i in range(size):
@@ -59,7 +59,7 @@ def ends(forms, spread, remainder, factor, least, low, high):
 
 @compiled
 def corner_ends(forms, points, blur, spread, remainder, factor, least, low, high):
-    """Like `ends`, on the hulls of points (B, V, m) enlarged by blur (B, m) along every axis."""
+    """As `ends`, on the hulls of points (B, V, m), enlarged by blur (B, m) along every axis."""
     boxes, size = remainder.shape
     for b in range(boxes):
         for i in range(size):
@@ -81,7 +81,7 @@ def corner_ends(forms, points, blur, spread, remainder, factor, least, low, high
 
 @compiled
 def relax(forms, remainder, slope, shift, factor):
-    """Replace forms and remainders by slope · value + shift, including rounding; exact zeros become zeros."""
+    """Replace forms and remainders by slope · value + shift, including rounding; exact zeros stay exact."""
     boxes, rows, size = forms.shape
     for b in range(boxes):
         for i in range(size):
@@ -99,7 +99,7 @@ def relax(forms, remainder, slope, shift, factor):
 
 @compiled
 def relu_bits(low, high, bits):
-    """Write what bounds (B, n) tell about ReLUs: on if low > 0, off if high ≤ 0; open otherwise, also if NaN."""
+    """Decide ReLUs by bounds (B, n): on if low > 0, off if high ≤ 0; open otherwise, also if NaN."""
     boxes, size = low.shape
     for b in range(boxes):
         for i in range(size):
@@ -108,7 +108,7 @@ def relu_bits(low, high, bits):
 
 @compiled
 def bit_gradients(centre, radius, bits, lift):
-    """Multiply gradients (B, R, n) by the derivatives of neurons with bits (B, n), in place: [0, 1] if open."""
+    """Multiply gradients (B, R, n), in place, by the derivatives of neurons with bits (B, n): [0, 1] if open."""
     boxes, rows, size = centre.shape
     for b in range(boxes):
         for r in range(rows):

@@ -1,11 +1,11 @@
-"""What bounds on boxes tell about the bits of a layer, and what encloses its output.
+"""Decides the bits of a layer on boxes by bounds, and encloses its output.
 
-A ReLU is decided by the sign of its input. A carried neuron is always on. Bounds of the differences between the entries
-of a window decide its winner. Entries that are equal on the whole box are decided, too: the first one wins.
+The sign of its input decides a ReLU. A carried neuron is always on. Bounds on the differences between the entries of a
+window decide its winner. Entries that are equal on the whole box are decided, too: the first one wins.
 
-An undecided ReLU lies between its chord and a parallel. A weighted mean of several candidates encloses the largest of
-them: it exceeds every such mean by at least 0, and by at most the largest difference between a candidate and the mean.
-With two candidates and the right weights, that is the enclosure of a + ReLU(b − a).
+An undecided ReLU lies between its chord and a parallel. A weighted mean of several candidates encloses the largest
+candidate, which exceeds the mean by at least 0, and by at most the largest difference between a candidate and the mean.
+With two candidates and the right weights, this is the enclosure of a + ReLU(b − a).
 """
 
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ from .forms import Forms, Relaxed, relax_relu
 
 __all__ = ["OFF", "ON", "OPEN", "Decided", "decide", "is_split", "near_kinks"]
 
-TOUCHING = 1e-9  # a neuron that passes zero by less than this share of its range only touches it
+TOUCHING = 1e-9  # a neuron that crosses zero by less than this share of its range merely touches it
 
 
 @dataclass(frozen=True, eq=False)
 class Decided:
-    """A layer on B boxes: the known bits (B, n), OFF, ON or OPEN; its inputs, their bounds (B, n), and its output.
+    """A layer on B boxes: its inputs and their bounds (B, n), its bits (B, n), OFF, ON or OPEN, and its output.
 
-    unstable (B,) counts the ReLUs and windows that may split a box. pull (B, d) adds up how much each parameter moves
+    unstable (B,) counts the ReLUs and windows that may split a box. pull (B, d) sums how much each parameter moves
     them.
     """
 
@@ -46,7 +46,7 @@ def decide(
     """Decide the bits of a layer, given its inputs.
 
     The first `parameters` coordinates are those of theta; up to `room` open neurons become new generators. `weights`
-    (n,) say how much each neuron counts in the pull; by default all alike.
+    (n,): the weights of the neurons in the pull, by default 1.
     """
     low, high = inputs.bounds()
     bits = np.empty(low.shape, dtype=np.uint8)
@@ -66,7 +66,7 @@ def decide(
 
 
 def is_split(low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Where bounds (B, n) lie on both sides of zero by more than rounding; a count, not a proof."""
+    """Where bounds (B, n) lie on both sides of zero by more than rounding; for counts, not for proofs."""
     least = TOUCHING * (high - low)
     return (low < -least) & (high > least)
 
@@ -90,7 +90,7 @@ def near_kinks(layer: Layer, inputs: Forms, together: float) -> np.ndarray:
 
 
 class _Windows:
-    """The windows of a layer on boxes, or on polytopes, as the compiled loops take them."""
+    """The windows of a layer on boxes or polytopes, as arguments of the compiled loops."""
 
     def __init__(self, layer: Layer, inputs: Forms) -> None:
         rows = inputs.forms.shape[1]
@@ -102,14 +102,14 @@ class _Windows:
             points, blur = inputs.corners.points, inputs.corners.blur
         self.forms = inputs.forms, inputs.spread, inputs.rest
         self.where = points, blur, first, end
-        # Sums of all rows, and of the entries' weights, which are rounded a few times each.
+        # Covers sums of all rows, and of the entries' weights, each rounded a few times.
         self.rounding = gamma(rows + 8 + 4 * self.places), LEAST
 
     def decide(
         self, low: np.ndarray, high: np.ndarray, bits: np.ndarray, relaxed: Relaxed, unstable: np.ndarray,
         pull: np.ndarray,
     ) -> None:  # fmt: skip
-        """Write the bits of all entries and what encloses the largest of each window; count the open windows."""
+        """Write the bits of all entries and the enclosure of each window's largest entry; count the open windows."""
         kernels.find_candidates(*self.forms, low, high, *self.where, *self.rounding, bits, self.row)
         kernels.relax_windows(
             *self.forms, *self.where, *self.rounding, bits, relaxed.slope, relaxed.shift, relaxed.radius,

@@ -1,4 +1,4 @@
-"""Enclosures over boxes of what moves along with the image: expected maps, and the weights of a mask."""
+"""Encloses, over boxes, the arrays that move with the image: expected maps, and the weights of a mask."""
 
 from functools import cached_property
 
@@ -13,7 +13,7 @@ Ends = tuple[np.ndarray, np.ndarray]
 
 
 class MovedAlong:
-    """Arrays (N, …, H, W), known up to a radius at the unperturbed image, that move along with it."""
+    """Arrays (N, …, H, W) that move with the image; at the unperturbed image they are known up to a radius."""
 
     def __init__(self, perturbed: Perturbed, original: Intervals) -> None:
         self.perturbed, self.original = perturbed, original
@@ -36,7 +36,7 @@ class MovedAlong:
         return np.minimum(ends[0][0], ends[1][0]), np.maximum(ends[0][1], ends[1][1])
 
     def _ends_of_curves(self, low: np.ndarray, high: np.ndarray) -> Ends:
-        """The same where boxes enclose the moved arrays: interpolation mixes them and their errors alike."""
+        """As `ends`, if moved arrays are enclosed over boxes: interpolation mixes values and their errors alike."""
         centre, radius = self.original.centre, self.original.radius
         count, size = len(centre), centre[0].size
         both = np.concatenate([centre, radius]).reshape(-1, *centre.shape[-2:])
@@ -51,17 +51,17 @@ class MovedAlong:
 
     @cached_property
     def _transports(self) -> list[tuple[np.ndarray, ...]]:
-        """The arrays on every knot cell as base + offset + θ_T · slope, and a bound of their error.
+        """For every knot cell, the arrays as base + offset + θ_T · slope, and a bound on their error.
 
         Each is (N, pixels). The error uses the largest terms on any cell, because rounding may push the corner of a
-        box beyond a knot, where the next cell's arrays hold.
+        box beyond a knot, into the next cell.
         """
         maps, radius, axis = self.original.centre, self.original.radius, self.perturbed.moving_axis
         domain, cells = self.perturbed.domain, self.perturbed.cells
         farthest = float(max(abs(domain.low[axis]), abs(domain.high[axis])))
         moved = [part for cell in cells if (part := self.perturbed.transport(maps, cell)) is not None]
         spread = [part for cell in cells if (part := self.perturbed.transport(radius, cell)) is not None]
-        # An expected map mixes two shifted maps; its error mixes theirs.
+        # An expected map mixes two shifted maps; its error mixes their errors.
         ends = [
             np.abs(radius + offset + end[axis] * slope)
             for cell, (offset, slope) in zip(cells, spread, strict=True)

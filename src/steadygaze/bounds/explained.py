@@ -1,6 +1,6 @@
-"""Enclosures over boxes of the maps of explanation methods that are made of more than gradients.
+"""Encloses, over boxes, the maps of explanation methods that use more than gradients.
 
-Each passes images through the classifier on its own. Both hold over the real numbers, whatever the rounding.
+Each enclosure makes its own passes through the classifier, and holds over the real numbers, whatever the rounding.
 """
 
 from abc import ABC, abstractmethod
@@ -21,7 +21,7 @@ from .norms import DEEP
 from .passes import Passed, Readout, forward, gradients
 
 CACHED = 1 << 20
-"""Most numbers in the arrays of one batch of boxes."""
+"""The most numbers in the arrays of one batch of boxes."""
 
 
 class Explained(ABC):
@@ -38,7 +38,7 @@ class Explained(ABC):
 
     @property
     def work(self) -> int:
-        """Multiplications of the passes for the maps of one image."""
+        """The multiplications of the passes for the maps of one image."""
         return self.options.method.passes(self.graph.input_shape) * sum(
             step.work for steps in self.graph.steps for step in steps
         )
@@ -55,7 +55,7 @@ class Explained(ABC):
 
     @abstractmethod
     def _maps(self, image: Forms) -> Intervals:
-        """The same for few boxes, as (B, K', …)."""
+        """As `maps`, for a batch of boxes: (B, K', …)."""
 
     def _passed(self, image: Forms, keep: int | None = None) -> Passed:
         ready = image.with_norms() if self.is_deep and image.norms is None else image
@@ -63,7 +63,7 @@ class Explained(ABC):
 
 
 class OccludedMaps(Explained):
-    """f(image) − f(image with a window blanked): the passes of both are affine in the same coordinates."""
+    """f(image) − f(image with a window blanked): the forms of both share the same coordinates."""
 
     def _maps(self, image: Forms) -> Intervals:
         method, shape = self.options.method, self.graph.input_shape
@@ -80,7 +80,7 @@ class OccludedMaps(Explained):
         return spread(Intervals.between(*lost), method.shares(shape), shape[0])
 
     def _lost(self, last: Forms, boxes: int, read: int) -> tuple[np.ndarray, np.ndarray]:
-        """Bounds (B, K', windows) of what the logits lose; the constants of the logits cancel."""
+        """Bounds (B, K', windows) on the loss of the logits; their constants cancel."""
         values, error = self.rows.applied(last)
         rows, count = values.shape[1:]
         values, error = values.reshape(boxes, read, rows, count), error.reshape(boxes, read, count)
@@ -140,16 +140,16 @@ class CamMaps(Explained):
 
 
 def spread(cells: Intervals, shares: np.ndarray, channels: int) -> Intervals:
-    """Weighted means (B, K', channels · pixels) of cells (B, K', m), with weights (m, pixels) of at least 0."""
+    """Weighted means (B, K', channels · pixels) of cells (B, K', m), with non-negative weights (m, pixels)."""
     centre = cells.centre @ shares
-    # Also the rounding of the weights themselves, two roundings each.
+    # Includes the rounding of the weights themselves, two roundings each.
     radius = cells.radius @ shares + gamma(len(shares) + 8) * (np.abs(cells.centre) @ shares)
     radius = np.where(radius > 0.0, radius * up(len(shares) + 12) + LEAST, radius)  # zero stays zero, NaN stays NaN
     return Intervals(*(np.tile(part, (1, 1, channels)) for part in (centre, radius)))
 
 
 def _upsampled(maps: Intervals, resolution: tuple[int, int]) -> Intervals:
-    """Maps (B, K', h, w) at another resolution: weighted means, with weights of at least 0, along either axis."""
+    """Maps (B, K', h, w) at another resolution: weighted means, with non-negative weights, along either axis."""
     centre, radius = upsample(maps.centre, *resolution), upsample(maps.radius, *resolution)
     terms = sum(maps.centre.shape[2:]) + 8
     radius = radius + gamma(terms) * upsample(np.abs(maps.centre), *resolution)
@@ -157,7 +157,7 @@ def _upsampled(maps: Intervals, resolution: tuple[int, int]) -> Intervals:
 
 
 def known(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The bounds, NaN where a pass has overflowed: then nothing is known."""
+    """The bounds, with NaN where a pass has overflowed and nothing is known."""
     is_known = np.isfinite(low) & np.isfinite(high)
     return np.where(is_known, low, np.nan), np.where(is_known, high, np.nan)
 
@@ -166,4 +166,4 @@ ENCLOSURES: dict[type[Method], Callable[[Graph, AttentionOptions], Explained]] =
     Occlusion: OccludedMaps,
     GradCam: CamMaps,
 }
-"""The enclosure of every method that is made of more than gradients."""
+"""The enclosure of every method that uses more than gradients."""

@@ -1,9 +1,9 @@
-"""Values on boxes of thetas as affine forms with a remainder, through linear steps and relaxations.
+"""Carries values on boxes of thetas, as affine forms with a remainder, through linear steps and relaxations.
 
 The box is e ∈ [−1, 1]^m. A value is centre + Σ_k coefficient_k · e_k + r with |r| ≤ remainder (`Forms`). The first
-coordinates of e are those of theta. The others, generators, are relaxation errors of single neurons: they keep the
-correlations between values that share an error. All bounds hold for real numbers: rounding goes into the remainder.
-For a polytope inside the box, the forms come with its corners, and bounds hold on the polytope.
+coordinates of e are those of theta. The others, generators, are relaxation errors of single neurons; they preserve the
+correlations between values that share an error. All bounds hold for real numbers: the remainder includes rounding.
+For a polytope inside the box, the forms have its corners, and bounds hold on the polytope.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ FIELDS = ("forms", "remainder")  # arrays whose last axis counts neurons
 
 @dataclass(frozen=True, eq=False)
 class Corners:
-    """Polytopes inside boxes: corners (B, V, m) in e; blur (B, m) is how far they reach beyond, along each axis."""
+    """Polytopes inside boxes: corners (B, V, m) in e; blur (B, m): how far they may extend beyond, along each axis."""
 
     points: np.ndarray
     blur: np.ndarray
@@ -38,9 +38,9 @@ class Corners:
 class Forms:
     """The values of n neurons on each of B boxes: forms (B, 1 + m, n), the centre first; remainder (B, n).
 
-    A value with zero form and remainder is exactly zero. With corners, all claims hold on the polytopes only, and
-    there are no generators. With norms, values that are not exactly zero have a further error: the norms bound all of
-    them together.
+    A value with zero form and zero remainder is exactly zero. With corners, all claims hold on the polytopes only, and
+    there are no generators. With norms, values that are not exactly zero have further errors, whose 2-norm the norms
+    bound.
     """
 
     forms: np.ndarray
@@ -50,7 +50,7 @@ class Forms:
 
     def take(self, chosen: slice | np.ndarray, norms: Norms | None = None) -> "Forms":
         """The chosen neurons, all boxes, with their norms."""
-        # Contiguous, as the compiled loops expect all arrays.
+        # Compiled loops expect contiguous arrays.
         forms, remainder = (np.ascontiguousarray(part[..., chosen]) for part in (self.forms, self.remainder))
         return Forms(forms, remainder, self.corners, norms)
 
@@ -66,7 +66,7 @@ class Forms:
 
     @cached_property
     def rest(self) -> np.ndarray:
-        """A bound (B, n) of all errors of each value."""
+        """Bounds (B, n) on the total error of each value."""
         if self.norms is None:
             return self.remainder
         return np.where(self.remainder > 0.0, self.norms.each() * (1.0 + 8.0 * UNIT) + self.remainder, 0.0)
@@ -79,7 +79,7 @@ class Forms:
         return spread
 
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:
-        """Proved lower and upper bounds (B, n) of the values."""
+        """Proved lower and upper bounds (B, n) on the values."""
         low, high = np.empty(self.remainder.shape), np.empty(self.remainder.shape)
         # A sum of m + 1 numbers, and one more addition for each end.
         factor = gamma(self.forms.shape[1] + 2)
@@ -92,12 +92,12 @@ class Forms:
 
 
 def unknown(boxes: int, rows: int, size: int) -> Forms:
-    """Values of which nothing is known."""
+    """Values about which nothing is known."""
     return Forms(np.zeros((boxes, rows, size)), np.full((boxes, size), np.inf))
 
 
 def through(forms: Forms, step: Step) -> Forms:
-    """The values after a linear step; values that it only copies stay exact."""
+    """The values after a linear step; copied values stay exact."""
     if isinstance(step, PartStep):
         first, last = step.before, step.before + step.inner.sizes[0]
         inner = through(_part(forms, first, last), step.inner)
@@ -111,7 +111,7 @@ def through(forms: Forms, step: Step) -> Forms:
     before = np.empty((boxes, size))
     after = step.forward(forms.forms.reshape(boxes * rows, size)).reshape(boxes, rows, step.sizes[1])
     if norms is not None and isinstance(step, ConvStep):
-        # The centres are far larger than all other rows: their rounding would dominate.
+        # The centres are far larger than all other rows, so their rounding would dominate.
         after[:, 0], remainder = convolve(step, forms.forms[:, 0])
         remainder += step.forward_abs(gamma(step.terms + 2) * forms.spread + FLOOR * (forms.remainder > 0.0))
     else:
@@ -124,14 +124,14 @@ def through(forms: Forms, step: Step) -> Forms:
 
 
 def _settled(forms: np.ndarray, errors: np.ndarray, corners: Corners | None, norms: Norms | None) -> Forms:
-    """Forms with new errors (B, n), which go to the norms, if there are any."""
+    """Forms with new errors (B, n), which are added to the norms if there are norms."""
     if norms is None:
         return Forms(forms, errors, corners)
     return Forms(forms, _marks(errors), corners, norms.plus(errors))
 
 
 def _marks(errors: np.ndarray) -> np.ndarray:
-    """Remainders that only tell which values are not exactly zero; NaN stays."""
+    """Remainders that merely mark values that are not exactly zero; NaN stays NaN."""
     return np.where(errors > 0.0, LEAST, errors)
 
 
@@ -146,7 +146,7 @@ def _side_by_side(parts: list[Forms]) -> Forms:
 
 
 def _copied(step: Step) -> np.ndarray | None:
-    """The place of the value that each result of a step copies; None if it computes any."""
+    """The index of the value that each result of a step copies; None if the step computes any result."""
     if not isinstance(step, MatrixStep) or not step.is_selection or isinstance(step.matrix, np.ndarray):
         return None
     is_copy = step.matrix.nnz == step.sizes[1] and step.terms == 2 and bool((step.weights == 1.0).all())
@@ -170,9 +170,9 @@ class Relaxed:
             generators, radius = _generators(radius, room)
             after = np.concatenate([after, generators], axis=1)
         remainder += radius
-        # The remainder has collected the roundings of all rows, one by one.
+        # The remainder is a sum with a rounding for every row.
         kernels.lift_radii(remainder, up(4 + after.shape[1]), LEAST)
-        # No slope is above 1: what the norms bound does not grow.
+        # No slope exceeds 1, so the errors that the norms bound do not grow.
         norms = None if forms.norms is None else forms.norms.settled()
         return _settled(after, remainder, forms.corners, norms)
 
@@ -195,7 +195,7 @@ def _generators(radius: np.ndarray, room: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def relax_relu(low: np.ndarray, high: np.ndarray) -> Relaxed:
-    """max(z, 0) for z in [low, high] (B, n): exact where the sign is known, else between the chord and its parallel."""
+    """Relax max(z, 0) for z in [low, high] (B, n): exact if the sign is known, else between chord and parallel."""
     is_open = ~(low >= 0.0) & ~(high <= 0.0)
     width = np.where(is_open, high - low, 1.0)
     # An exact zero stays zero: its slope is 0.
@@ -207,7 +207,7 @@ def relax_relu(low: np.ndarray, high: np.ndarray) -> Relaxed:
 
 
 def relax_clip(low: np.ndarray, high: np.ndarray) -> Relaxed:
-    """min(max(z, 0), 1) for z in [low, high] (B, n), like `relax_relu`; the slope is that of the chord."""
+    """Relax min(max(z, 0), 1) for z in [low, high] (B, n), like `relax_relu`, with the slope of the chord."""
     first, last = np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
     is_same = (low >= 0.0) & (high <= 1.0)
     is_flat = (high <= 0.0) | (low >= 1.0)
@@ -236,8 +236,8 @@ def pixels(
 ) -> Forms:
     """The clipped pixels on boxes with corners low and high (B, d) in t, all in the box of one knot cell.
 
-    With vertices (B, V, d) in the boxes: on their hulls inside the cell, widened as far as the boxes reach. For deep
-    networks, the errors are in the norms, and as small as possible.
+    With vertices (B, V, d) in the boxes, the forms hold on their hulls inside the cell, widened as far as the boxes
+    extend. For deep networks, the norms bound the errors, which are as small as possible.
     """
     if perturbed.curve is not None:
         assert vertices is None  # hulls belong to regions, which a curved image does not have
@@ -248,7 +248,7 @@ def pixels(
     piece, d = halves[0], domain.dimension
     slope, base = piece.slope.reshape(d, -1), (perturbed.x0 + piece.offset).ravel()
     middle = 0.5 * (low + high)
-    # At least either half, however the middle was rounded.
+    # At least the larger half, however the middle was rounded.
     half = np.maximum(high - middle, middle - low) * (1.0 + 4.0 * UNIT)
     thetas = domain.to_theta(middle)
     forms = np.empty((len(low), 1 + d, len(base)))
@@ -261,13 +261,13 @@ def pixels(
     if len(halves) > 1:
         remainder = up(4) * (remainder + _fold(forms, halves[0], halves[1], thetas, half * domain.widths))
     if is_deep and vertices is None and perturbed.moving_axis is None and np.isin(slope, (-1.0, 0.0, 1.0)).all():
-        # The rounding of theta is common to all pixels: a wider box covers it. The rest is that of d + 1 additions.
+        # All pixels share the rounding of theta, so a wider box covers it. The rest is the rounding of d + 1 additions.
         wider = 8.0 * UNIT * (np.abs(domain.low) + np.abs(domain.high))
         forms[:, 1:] = (half * domain.widths * (1.0 + 8.0 * UNIT) + wider)[:, :, None] * slope
         remainder[:] = np.where(size > 0.0, 1.01 * (d + 3) * UNIT * size + LEAST, 0.0)
     corners = None
     if vertices is not None:
-        # In box coordinates; hulls reach as far beyond their vertices as the boxes do.
+        # In the coordinates of the box; hulls extend as far beyond their vertices as the boxes do.
         points = (vertices - middle[:, None]) / half[:, None]
         around = np.maximum(vertices.min(axis=1) - low, high - vertices.max(axis=1))
         corners = Corners(points, around / half * (1.0 + 8.0 * UNIT) + 8.0 * UNIT * (1.0 + np.abs(middle) / half))
@@ -277,9 +277,9 @@ def pixels(
 def _fold(forms: np.ndarray, lower: KnotCell, upper: KnotCell, middle: np.ndarray, half: np.ndarray) -> np.ndarray:
     """Extend forms (B, 1 + d, pixels) of the lower half of a knot box to both halves; returns their remainder.
 
-    middle and half (B, d) are the boxes as thetas. With s the upper side, the form of the upper half is that of the
-    lower one plus a bend times s, because both agree where s vanishes. So a pixel is the lower form plus the bend times
-    max(s, 0).
+    middle and half (B, d): the boxes in theta. Let s be the form of the upper side. The pixel's form on the upper half
+    is that on the lower half plus a bend times s, because both agree where s vanishes. So a pixel is the lower form
+    plus the bend times max(s, 0).
     """
     assert upper.side is not None
     normal, d = upper.side[:-1], len(upper.side) - 1

@@ -1,8 +1,8 @@
-"""Errors of deep networks by their 2-norm: bounds for groups of neurons, and how much linear steps enlarge them.
+"""Bounds the errors of deep networks by their 2-norm, for groups of neurons, through linear steps.
 
-A remainder of every neuron grows with the absolute weights, tenfold and more with every layer: after a dozen layers
-nothing is known, even at a single theta, although the errors are only rounding. The 2-norm of all errors of a value
-grows with the spectral norm of the weights instead. Networks with more than `DEEP` layers use it.
+Remainders of single neurons grow with the absolute weights, tenfold and more with every layer: after a dozen layers
+nothing is known, even at a single theta, although the errors are mere rounding. The 2-norm of the errors grows only
+with the spectral norm of the weights. Networks with more than `DEEP` layers use it.
 """
 
 from collections.abc import Sequence
@@ -16,9 +16,9 @@ import numpy as np
 from ..network.steps import ConvStep, MatrixStep, OrderStep, ScaleStep, Step, SumStep
 
 DEEP = 16
-"""The most layers of a network whose errors are remainders of single neurons."""
+"""Networks with up to this many layers bound errors by remainders of single neurons."""
 
-LARGEST = 2048  # sides of dense matrices whose singular values are computed
+LARGEST = 2048  # the largest side of dense matrices whose singular values are computed
 ABOVE = 1.0 + 1e-6
 """Covers the rounding of computed norms and singular values, and the roundings of the weights themselves."""
 
@@ -28,10 +28,11 @@ _SCALED: WeakKeyDictionary[ScaleStep, float] = WeakKeyDictionary()  # each follo
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Adjacent neurons: how many, and bounds (B,) of the 2-norms of their errors.
+    """Adjacent neurons: their number, and bounds (B,) on the 2-norms of their errors.
 
-    `before` bounds errors before a convolution, which enlarges them by its norm, or by its norm with the scale that may
-    follow. Without one, it bounds those of a layer's inputs. `added` bounds what came since.
+    If `step` is a convolution, `before` bounds the errors before it; they grow by its norm, or by its norm combined
+    with a scale that follows. Otherwise `before` bounds the errors of a layer's inputs. `added` bounds errors added
+    since.
     """
 
     size: int
@@ -41,18 +42,18 @@ class Group:
 
     @cached_property
     def bound(self) -> np.ndarray:
-        """A bound (B,) of the 2-norm of all errors."""
+        """A bound (B,) on the 2-norm of all errors."""
         factor = 1.0 if self.step is None else spectral_norm(self.step)
         return (factor * self.before + self.added) * ABOVE
 
     def settled(self) -> "Group":
-        """The group after a layer: errors of neurons that are off are gone, and no slope enlarges one."""
+        """The group after a layer: errors of neurons that are off vanish, and no slope enlarges an error."""
         return Group(self.size, self.bound, np.zeros(len(self.before)))
 
 
 @dataclass(frozen=True, eq=False)
 class Norms:
-    """Bounds of the 2-norms of errors, group by group of neurons."""
+    """Bounds on the 2-norms of errors, by groups of neurons."""
 
     groups: tuple[Group, ...]
 
@@ -72,14 +73,14 @@ class Norms:
         return Norms(tuple(found))
 
     def each(self) -> np.ndarray:
-        """A bound (B, n) of the error of each neuron."""
+        """A bound (B, n) on the error of each neuron."""
         bounds = np.stack([group.bound for group in self.groups], axis=1)
         return np.repeat(bounds, [group.size for group in self.groups], axis=1)
 
     @property
     def total(self) -> np.ndarray:
         """A bound (B,) for all neurons together."""
-        # No squares: those of small errors vanish.
+        # Without squares, which underflow for small errors.
         return reduce(np.hypot, [group.bound for group in self.groups]) * ABOVE
 
     def take(self, boxes: np.ndarray) -> "Norms":
@@ -91,7 +92,7 @@ class Norms:
         return Norms(tuple(group.settled() for group in self.groups))
 
     def part(self, first: int, last: int) -> "Norms":
-        """The neurons from `first` to before `last`: a part of a group has at most its norm."""
+        """The norms of the neurons from `first` to before `last`; a part of a group has at most the group's norm."""
         found, start = [], 0
         for group in self.groups:
             size = min(start + group.size, last) - max(start, first)
@@ -107,7 +108,7 @@ class Norms:
         return cls(tuple(group for part in parts for group in part.groups))
 
     def through(self, step: Step) -> "Norms":
-        """The errors after a linear step that is exact, other than those that `forms.through` takes apart."""
+        """The errors after an exact linear step, of a kind that `forms.through` does not take apart."""
         size, one = step.sizes[1], self.groups[0]
         if isinstance(step, SumStep):
             parts = [self.part(first, first + size).total for first in range(0, step.sizes[0], size)]
@@ -129,12 +130,12 @@ def _single(size: int, before: np.ndarray, step: ConvStep | None = None) -> Norm
 
 
 def _adds_up(step: Step) -> bool:
-    """Whether a step adds up the entries of windows: every entry belongs to one."""
+    """Whether a step adds up the entries of windows, each of which belongs to one window."""
     return isinstance(step, MatrixStep) and step.is_selection and step.backward_terms == 2
 
 
 def _norm(errors: np.ndarray) -> np.ndarray:
-    """The 2-norms (B,) of errors (B, n), which may be so small that their squares vanish."""
+    """The 2-norms (B,) of errors (B, n), which may be so small that their squares underflow."""
     largest = errors.max(axis=1, initial=0.0)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         shares = np.where(largest[:, None] > 0.0, errors / largest[:, None], 0.0)
@@ -143,7 +144,7 @@ def _norm(errors: np.ndarray) -> np.ndarray:
 
 
 def scaled_norm(conv: ConvStep, scale: ScaleStep) -> float:
-    """An upper bound of the factor of a convolution and a scale after it; infinite unless it scales whole channels."""
+    """An upper bound on the norm of a convolution and a scale after it; infinite unless it scales whole channels."""
     if scale not in _SCALED:
         factors = scale.factor.reshape(len(conv.weight), -1)
         is_whole = bool((factors == factors[:, :1]).all())
@@ -152,7 +153,7 @@ def scaled_norm(conv: ConvStep, scale: ScaleStep) -> float:
 
 
 def spectral_norm(step: Step) -> float:
-    """An upper bound of the largest factor by which a step enlarges a 2-norm."""
+    """An upper bound on the largest factor by which a step enlarges a 2-norm."""
     if step not in _KNOWN:
         _KNOWN[step] = _spectral_norm(step) * ABOVE
     return _KNOWN[step]
@@ -178,10 +179,10 @@ def _by_sums(step: Step) -> float:
 
 
 def _by_frequencies(step: ConvStep, factors: np.ndarray | None = None) -> float:
-    """The norm of the periodic convolution on an image that is larger by the padding, its channels times factors (C,).
+    """The norm of the periodic convolution on an image enlarged by the padding, its channels times factors (C,).
 
-    Padding with zeros, strides and the border only leave out rows and columns of its matrix. It is block diagonal in
-    the frequencies, with one block (channels out, channels in) for each. A dilated kernel has zeros in between.
+    Zero padding, strides and the border only remove rows and columns of its matrix. That matrix is block diagonal in
+    the frequencies, with one block (channels out, channels in) each. A dilated kernel has zeros in between.
     """
     window, shape = step.conv.window, step.shape
     spans = [(k - 1) * d + 1 for k, d in zip(window.kernel, window.dilations, strict=True)]

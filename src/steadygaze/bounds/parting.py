@@ -1,9 +1,9 @@
-"""Planes that part boxes: a neuron of unknown sign, or two logits that cross, with what bounds prove on either side.
+"""Finds planes that part boxes, a neuron's kink or the crossing of two logits, with proved enclosures on either side.
 
-A box that a kink or a decision boundary crosses stays open however often it is halved, and with many parameters the
-boxes along it are legion. But an affine form tells on which side of the plane the sign is certain. On either side, the
-margin has a sign, or the neuron has a bit; a neuron has one of two derivatives, never one in between. So a few
-neurons of unknown sign have few patterns, and each has an enclosure of its own.
+A box that a kink or a decision boundary crosses stays undecided however often it is halved, and with many parameters
+there are very many boxes along it. But an affine form shows where, on either side of the plane, the sign is certain.
+There the margin has a known sign, or the neuron a known bit; its derivative is 0 or 1, never in between. So a few
+neurons of unknown sign have few patterns, and each pattern has its own enclosure.
 """
 
 from dataclasses import dataclass, replace
@@ -17,16 +17,16 @@ from .decisions import OPEN
 from .forms import Forms
 from .passes import Passed, Readout, decide_layers
 
-MOST_OPEN = 3  # neurons of unknown sign whose patterns are tried one by one
+MOST_OPEN = 3  # the most neurons of unknown sign whose patterns are tried one by one
 
 
 @dataclass(frozen=True, eq=False)
 class Planes:
-    """C candidates for each of B boxes e ∈ [−1, 1]^d: the value is certain where |slopes · e + offset| > slack.
+    """C candidates for each of B boxes e ∈ [−1, 1]^d: the side is certain where |slopes · e + offset| > slack.
 
-    slopes (B, C, d), offset and slack (B, C); the slack is infinite where there is no candidate. margin and
-    inconsistency (B, C, 2, 2): proved enclosures where the value is positive, and where it is negative. inside (B, 2):
-    an enclosure of the inconsistency on the whole box.
+    slopes (B, C, d), offset and slack (B, C); the slack is infinite if there is no candidate. margin and inconsistency
+    (B, C, 2, 2): proved enclosures on the positive, then on the negative side. inside (B, 2): an enclosure of the
+    inconsistency on the whole box.
     """
 
     slopes: np.ndarray
@@ -59,7 +59,7 @@ def _rival_planes(margins: Readout, last: Forms, d: int, margin: np.ndarray, inc
     slopes, offset, slack = margins.planes(last, d)
     least, _ = margins.bounds(last)
     count = offset.shape[1]
-    # Beyond the plane the label is lost; before it, if no other class may win.
+    # Beyond the plane the label is lost. Before the plane it is kept if no other class may win.
     others = np.tile(least[:, None], (1, count, 1))
     others[:, np.arange(count), np.arange(count)] = np.inf
     sure = np.minimum(others.min(axis=2, initial=np.inf), np.finfo(np.float64).tiny)
@@ -76,7 +76,7 @@ def _with_neurons(
     rivals: Planes, bounder: Bounder, passed: Passed, inputs: list[Forms], cell: int,
     low: np.ndarray, high: np.ndarray, margin: np.ndarray,
 ) -> Planes:  # fmt: skip
-    """Add candidates for up to MOST_OPEN neurons of unknown sign, and what all their patterns say of the attention."""
+    """Add candidates for up to MOST_OPEN neurons of unknown sign, with enclosures that hold for all their patterns."""
     bits = np.concatenate([np.zeros((len(low), 0), dtype=np.uint8), *passed.bits], axis=1)
     is_open = bits == OPEN
     count, d, boxes = is_open.sum(axis=1), low.shape[1], len(low)
@@ -152,6 +152,6 @@ def _union(enclosures: np.ndarray) -> np.ndarray:
 
 
 def _meet(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """The intersection of proved enclosures (N, 2); an empty one belongs to a side without thetas, and says nothing."""
+    """The intersection of proved enclosures (N, 2), or the first if it is empty: then the side contains no theta."""
     both = np.stack([np.maximum(first[:, 0], second[:, 0]), np.minimum(first[:, 1], second[:, 1])], axis=1)
     return np.where((both[:, 0] <= both[:, 1])[:, None], both, first)

@@ -1,7 +1,7 @@
-"""Enclosures of neurons, margins and gradients on boxes of thetas: a forward pass, and a backward one.
+"""Encloses neurons, margins and gradients on boxes of thetas, by a forward and a backward pass.
 
-Forward, values are affine forms (`forms`), and every layer decides its bits as far as bounds can (`decisions`).
-Backward, gradients are intervals, and a neuron of unknown bit has a derivative in [0, 1].
+Forward, values are affine forms (`forms`), and bounds decide as many bits of every layer as they can (`decisions`).
+Backward, gradients are intervals, and a neuron with an unknown bit has a derivative in [0, 1].
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,15 +21,15 @@ from .norms import ABOVE
 Segments = tuple[tuple[Step, ...], ...]
 
 NUMBERS = 2**25
-"""The most numbers in one array of forms, if generators can be left out: a quarter of a GiB."""
+"""The most numbers in one array of forms that generators may fill: a quarter of a GiB."""
 
 HOPELESS = 0.5
-"""The share of open neurons in a layer of a deep network from which a pass ends: nothing is known above."""
+"""If a layer of a deep network has a larger share of undecided neurons, the pass ends: nothing is known above."""
 
 
 @dataclass(frozen=True, eq=False)
 class Readout:
-    """Linear functions row · h + constant of the last hidden values, (R, n) and (R,), each known up to its error."""
+    """Linear functions row · h + constant of the last hidden values h, (R, n) and (R,), each known up to its error."""
 
     row: np.ndarray
     row_error: np.ndarray
@@ -52,7 +52,7 @@ class Readout:
         return cls(row, error, constant, slack * up(4) + LEAST)
 
     def bounds(self, forms: Forms) -> tuple[np.ndarray, np.ndarray]:
-        """Proved bounds (B, R) of the functions, given the values as forms."""
+        """Proved bounds (B, R) on the functions, given the values as forms."""
         values, error = self.applied(forms)
         terms = up(sum(forms.forms.shape[1:]))
         reach = (np.abs(values[:, 1:]).sum(axis=1) + error + self.constant_error) * terms
@@ -64,15 +64,15 @@ class Readout:
         return np.where(is_known, low, -np.inf), np.where(is_known, high, np.inf)
 
     def moves(self, forms: Forms, parameters: int) -> np.ndarray:
-        """How much each parameter moves the functions in their affine part, (B, parameters, R); no bound."""
+        """How much each parameter moves the affine parts of the functions, (B, parameters, R); an estimate."""
         boxes = len(forms.forms)
         own = np.ascontiguousarray(forms.forms[:, 1 : 1 + parameters]).reshape(boxes * parameters, -1)
         return np.abs(own @ self.row.T).reshape(boxes, parameters, -1)
 
     def planes(self, forms: Forms, parameters: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Affine functions close to the given ones: slopes (B, R, parameters), offsets (B, R), and a bound (B, R).
+        """Affine functions close to the given ones: slopes (B, R, parameters), offsets (B, R), and bounds (B, R).
 
-        The bound holds for the distance between the two anywhere on the box; it is infinite if unknown.
+        Each bound holds for the distance between the two functions anywhere on the box; it is infinite if unknown.
         """
         values, error = self.applied(forms)
         generators = np.abs(values[:, 1 + parameters :]).sum(axis=1)
@@ -84,9 +84,9 @@ class Readout:
         return slopes, offset, np.where(is_known, slack, np.inf)
 
     def at_corners(self, forms: Forms, corners: Corners) -> tuple[np.ndarray, np.ndarray]:
-        """Values (B, V, R) at the corners of affine functions close to the given ones on the polytopes.
+        """Values (B, V, R) at the corners of polytopes, of affine functions close to the given ones.
 
-        Also the largest distance (B, R) between the two anywhere on the polytope; infinite if unknown.
+        Also bounds (B, R) on the distance between the two functions anywhere on the polytope; infinite if unknown.
         """
         values, error = self.applied(forms)
         reach = np.abs(values).sum(axis=1) + np.abs(self.constant)
@@ -97,7 +97,7 @@ class Readout:
         return at, np.where(is_known, error * up(sum(forms.forms.shape[1:])), np.inf)
 
     def applied(self, forms: Forms) -> tuple[np.ndarray, np.ndarray]:
-        """Forms (B, 1 + m, R) of the functions without their constants, and a bound (B, R) of their error."""
+        """Forms (B, 1 + m, R) of the functions without their constants, and bounds (B, R) on their errors."""
         boxes, rows, size = forms.forms.shape
         values = (forms.forms.reshape(boxes * rows, size) @ self.row.T).reshape(boxes, rows, len(self.row))
         magnitude = np.abs(forms.forms[:, 0]) + forms.spread
@@ -110,11 +110,10 @@ class Readout:
 
 @dataclass(frozen=True, eq=False)
 class Passed:
-    """One pass: what is known about the bits (B, n) of every layer (see `decisions`), and the last hidden values.
+    """A forward pass: the known bits (B, n) of every layer (see `decisions`), and the last hidden values.
 
-    unstable (B,) counts the ReLUs and windows that may split each box: several bits occur, by more than rounding. pull
-    (B, d) adds up how much each parameter moves them: a hint where to split. kept: the output of another layer, if one
-    was asked for.
+    unstable (B,) counts the ReLUs and windows that may split each box, by more than rounding. pull (B, d) sums how much
+    each parameter moves them, as a hint where to split. kept: the output of another layer, if requested.
     """
 
     bits: tuple[np.ndarray, ...]
@@ -136,8 +135,8 @@ def decide_layers(
 ) -> Iterator[Decided]:  # fmt: skip
     """Carry values through the classifier, layer by layer.
 
-    The first `parameters` coordinates of the forms are those of theta; every layer may add `room` generators. `weights`
-    (n,) of every layer say how much its neurons count in the pull.
+    The first `parameters` coordinates of the forms are those of theta; every layer may add `room` generators.
+    `weights`: for every layer, the weights (n,) of its neurons in the pull.
     """
     values, own = image, room
     for number, (steps, layer) in enumerate(zip(segments[:-1], layers, strict=True)):
@@ -151,16 +150,16 @@ def decide_layers(
 
 
 def _affordable_room(segments: Segments, values: Forms, room: int) -> int:
-    """How many generators a layer of a deep network may add, so that no later array has more than NUMBERS numbers."""
+    """How many generators a layer of a deep network may add, for no later array to exceed NUMBERS numbers."""
     boxes, rows, size = values.forms.shape
     widest = max([size, *(max(step.sizes) for steps in segments[1:] for step in steps)])
     return max(0, min(room, NUMBERS // (boxes * widest) - rows))
 
 
 def reaches(segments: Segments, rows: np.ndarray) -> list[np.ndarray]:
-    """How much the outputs of each layer (n,) can move functions of the last hidden values with these rows (R, n).
+    """How much the outputs (n,) of each layer can move functions of the last hidden values, given as rows (R, n).
 
-    The rows count together, and every neuron above as active: an estimate, for hints.
+    An estimate for hints: it sums over the rows, and treats every neuron above as active.
     """
     reach = np.abs(rows).sum(axis=0)
     found = [reach]
@@ -179,7 +178,7 @@ def forward(
 ) -> Passed:  # fmt: skip
     """Carry values through the classifier up to its last hidden layer; see `decide_layers`.
 
-    keep: the layer whose output is kept, too.
+    keep: a layer whose output is returned as well.
     """
     bits, last, kept = [], image, None
     unstable, pull = np.zeros(len(image.forms), dtype=np.int64), np.zeros((len(image.forms), parameters))
@@ -191,7 +190,7 @@ def forward(
         if len(bits) - 1 == keep:
             kept = last
         if image.norms is not None and (found.bits == OPEN).sum() > HOPELESS * len(image.forms) * layer.decided:
-            # Nothing would be known in the end, and all generators would have to be carried there.
+            # Nothing would be known in the end, and carrying all generators there would be expensive.
             bits += [np.full((len(image.forms), len(above)), OPEN, dtype=np.uint8) for above in layers[len(bits) :]]
             last = unknown(len(image.forms), 1 + parameters, len(layers[-1]))
             if keep is not None and kept is None:
@@ -201,9 +200,9 @@ def forward(
 
 
 def gradients(segments: Segments, passed: Passed, logits: Readout, *, at: int | None = None) -> Intervals:
-    """Enclosures (B, R, pixels) of the gradients of functions of the logits, given on the last hidden values.
+    """Enclosures (B, R, pixels) of the gradients of linear functions of the last hidden values.
 
-    at: a layer; the gradients (B, R, n) are then with respect to its output.
+    at: a layer; if given, the gradients (B, R, n) are with respect to its output.
     """
     boxes, count = len(passed.last.forms), len(logits.row)
     centre, radius = (np.repeat(part[None], boxes, axis=0) for part in (logits.row, logits.row_error))

@@ -1,6 +1,6 @@
-"""Compiled loops over windows: which entries can win on a box, and what encloses the largest one.
+"""Compiled loops over windows: find the entries that can win on a box, and enclose the largest one.
 
-Bounds of differences decide, because the entries of a window move together. `decisions` explains the arguments.
+Bounds on differences decide, because the entries of a window move together. `decisions` explains the enclosure.
 """
 
 import numpy as np
@@ -31,7 +31,7 @@ def _top(row, points, blur):
 
 @compiled
 def _lead(forms, spread, remainder, i, j, points, blur, factor, least, row):
-    """An upper bound of entry i minus entry j of one box; exactly 0 if both are exactly equal."""
+    """An upper bound on entry i minus entry j on one box; exactly 0 if both are exactly equal."""
     is_same = remainder[i] == 0.0 and remainder[j] == 0.0
     for k in range(forms.shape[0]):
         row[k] = forms[k, i] - forms[k, j]
@@ -45,7 +45,7 @@ def _lead(forms, spread, remainder, i, j, points, blur, factor, least, row):
 
 @compiled
 def _is_beaten(forms, spread, remainder, low, high, i, j, points, blur, factor, least, row):
-    """Whether entry j surely wins against entry i everywhere on one box: a tie goes to the first."""
+    """Whether entry j surely beats entry i everywhere on one box; in a tie, the first wins."""
     if high[i] < low[j] or (high[i] == low[j] and j < i):
         return True
     if low[i] > high[j]:
@@ -58,10 +58,10 @@ def _is_beaten(forms, spread, remainder, low, high, i, j, points, blur, factor, 
 def find_candidates(
     forms, spread, remainder, low, high, points, blur, first, end, factor, least, bits, row
 ):  # fmt: skip
-    """Write which entries of windows win on each box, or may win, into bits (B, n).
+    """Write which entries of windows win, or may win, on each box to bits (B, n).
 
     first and end (W,): the entries of each window. points (B or 1, V, m) and blur (B or 1, m): the corners of
-    polytopes, none on boxes. row (1 + m,) is scratch.
+    polytopes; none for boxes. row (1 + m,) is scratch.
     """
     for b in range(forms.shape[0]):
         p = b if points.shape[0] > 1 else 0
@@ -83,7 +83,7 @@ def find_candidates(
                         count -= 1
                 for i in range(first[w], end[w]):
                     for j in range(first[w], end[w]):
-                        # At least one is left: nothing beats the largest entry at the middle of the box.
+                        # At least one entry is left: nothing beats the largest at the middle of the box.
                         if count > 1 and i != j and bits[b, i] == OPEN and bits[b, j] == OPEN and _is_beaten(
                             forms[b], spread[b], remainder[b], low[b], high[b], i, j, points[p], blur[p], factor,
                             least, row,
@@ -97,7 +97,7 @@ def find_candidates(
 
 @compiled
 def _mix(forms, spread, remainder, points, blur, first, end, factor, least, bits, weight, mix, row):
-    """Weights (places,) of the candidates of a window, one box: each joins the mix of those before it like a ReLU."""
+    """Write weights (places,) for the candidates of a window on one box: each joins those before it like a ReLU."""
     is_first = True
     for i in range(first, end):
         weight[i - first] = 0.0
@@ -129,7 +129,7 @@ def _mix(forms, spread, remainder, points, blur, first, end, factor, least, bits
 
 @compiled
 def _excess(forms, spread, remainder, points, blur, first, end, factor, least, bits, weight, row):
-    """How far, at most, the largest candidate of a window exceeds the weighted mean, one box; and the rounding."""
+    """A bound on how far a window's largest candidate exceeds the weighted mean on one box; and the rounding."""
     most, slack = 0.0, 0.0
     for i in range(first, end):
         if bits[i] == OFF:
@@ -154,10 +154,10 @@ def _excess(forms, spread, remainder, points, blur, first, end, factor, least, b
 def relax_windows(
     forms, spread, remainder, points, blur, first, end, factor, least, bits, slope, shift, radius, weight, mix, row
 ):  # fmt: skip
-    """Write what encloses the largest entry of every window: slope, shift and radius (B, n) of its entries.
+    """Write the enclosure of every window's largest entry: slope, shift and radius (B, n) of its entries.
 
-    The sum of slope · entry + shift over a window is within the sum of the radii of the largest entry. weight
-    (places,), mix and row (1 + m,) are scratch.
+    Over a window, the sum of slope · entry + shift differs from the largest entry by at most the sum of the radii.
+    weight (places,), mix and row (1 + m,) are scratch.
     """
     for b in range(forms.shape[0]):
         p = b if points.shape[0] > 1 else 0
@@ -206,7 +206,7 @@ def relax_windows(
 def count_windows(
     forms, spread, remainder, points, blur, first, end, factor, least, touching, bits, unstable, pull, moves, row
 ):  # fmt: skip
-    """Add windows with several candidates to unstable (B,), unless they only touch, and their moves to pull (B, d).
+    """Count windows with several candidates in unstable (B,), unless they merely touch; add their moves to pull (B, d).
 
     moves (d,) and row (1 + m,) are scratch.
     """
@@ -235,9 +235,10 @@ def count_windows(
 
 @compiled
 def near_winners(forms, remainder, at, slack, first, end, together, near):
-    """Write which entries may be within `together` of the largest of their window at each corner, into near (B, V, n).
+    """Write which entries may be within `together` of the largest of their window, at each corner, to near (B, V, n).
 
-    at (B, V, n): their values there, up to slack (B, n). False for an entry that is alone, or equal to an earlier one.
+    at (B, V, n): the values at the corners, up to slack (B, n). An entry that is alone, or equals an earlier one, does
+    not count.
     """
     for b in range(at.shape[0]):
         for w in range(first.shape[0]):

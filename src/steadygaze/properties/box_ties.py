@@ -1,8 +1,8 @@
-"""Boxes of thetas on which the attention surely does not depend on the rule for ties, by bounds.
+"""Finds boxes of thetas where, by bounds, the attention surely does not depend on the rule for ties.
 
-A window matters only if several entries may be the largest together, a gradient arrives there, and one goes on to the
-pixels (see `ties`). Bounds over a box tell that of most windows. Where a window is left, nothing is known about the
-box: whether entries tie on a part of it with a volume, only its regions could tell.
+A window matters only if several entries may share the largest value, and a gradient arrives there and continues to the
+pixels (see `ties`). Bounds over a box exclude this for most windows. If a window is left, nothing is known about the
+box: only its regions could show whether entries tie on a part with volume.
 """
 
 import numpy as np
@@ -17,10 +17,10 @@ from ..tolerances import LEAST, gamma
 from .ties import TieVolumes, harmful_windows, ways_up
 
 MOST_BOX_WORK = 4_000_000_000
-"""Multiplications that may be spent on boxes: a few seconds. Boxes that are left then may depend on the rule."""
+"""The most multiplications to spend on boxes, a few seconds; boxes left over may depend on the rule."""
 
 PASSES = 6
-"""Passes through the network for one box, beside one for every parameter: values, ways from pixels, ways to logits."""
+"""Passes through the network for one box, plus one for every parameter: values, paths from pixels, paths to logits."""
 
 
 def box_tie_volumes(
@@ -61,7 +61,7 @@ def free_of_ties(compound: Compound, bounder: Bounder, cell: int, low: np.ndarra
         decided = decide_layers(graph.steps, graph.layers, bounder.image(cell, low, high))
         for segment, layer, found in zip(graph.steps, graph.layers, decided, strict=False):
             live = ways_up(segment, live)
-            # Values of a layer, other than pixels, count with every gradient that arrives there.
+            # If maps use values of a layer instead of pixels, every gradient that arrives there counts.
             lives.append((live > 0.0) | (bounder.explained is not None))
             possible.append((found.bits != OFF) | _may_tie(layer, found))
             live = live * possible[-1]
@@ -70,14 +70,14 @@ def free_of_ties(compound: Compound, bounder: Bounder, cell: int, low: np.ndarra
 
 
 def _may_tie(layer: Layer, found: Decided) -> np.ndarray:
-    """Which entries (B, n) are not surely below the entry of their window with the largest centre; NaN is not."""
+    """Which entries (B, n) are not surely below their window's entry with the largest centre; NaN counts as such."""
     may = np.zeros(found.bits.shape, dtype=bool)
     if not len(layer.entries):
         return may
     forms, rest = found.inputs.forms[:, :, layer.entries], found.inputs.rest[:, layer.entries]
     counts = np.diff(layer.starts, append=len(layer.entries))
     largest = np.repeat(np.maximum.reduceat(forms[:, 0], layer.starts, axis=1), counts, axis=1)
-    # The first place of the largest centre; NaN is found nowhere, and then the first entry serves.
+    # The first place of the largest centre; if it is NaN, the first entry of the window.
     places = np.where(forms[:, 0] == largest, np.arange(len(layer.entries)), len(layer.entries))
     first = np.minimum.reduceat(places, layer.starts, axis=1)
     first = np.repeat(np.where(first < len(layer.entries), first, layer.starts), counts, axis=1)

@@ -1,4 +1,4 @@
-"""Where the label is kept: regions split along the argmax into pieces, each with its winner and its margin.
+"""Splits regions along the argmax into pieces, each with its winner and its margin: where the label is kept.
 
 A piece is decided where its margin exceeds the error bound of the logits. The rest is a strip along the decision
 boundary; its volume (area in two dimensions) is stored with the piece.
@@ -18,21 +18,21 @@ from ..tolerances import UNIT
 from .hull_proof import HullProof
 
 MOST_WORK = 4e9
-"""Multiplications to spend on bounds for single pieces; beyond that, one bound serves all regions."""
+"""The most multiplications to spend on bounds for single pieces; beyond that, one bound serves all regions."""
 
 THIN = 1e-8
-"""The share of strips up to which a map that loses the label is left as it is."""
+"""Strips with at most this share of the domain are left as they are, if a lost label is proved."""
 
 
 @dataclass(frozen=True, eq=False)
 class Pieces:
     """Pieces of regions on which one class wins.
 
-    region (P,) and winner (P,); cuts (E, 3) is the regions' table with the argmax cuts appended. margin (P, 2) is the
-    smallest f_label − max of the others on the piece and the largest seen at its vertices and centre; slack (P,) bounds
-    its error. If bounds on the piece itself decide it, margin holds these bounds and slack is 0. most_strip (P,) bounds
-    the volume of the undecided part for any slack; witnesses (N, d) are thetas where exact arithmetic proved that the
-    label is lost.
+    region (P,) and winner (P,); cuts (E, 3): the regions' table with the argmax cuts appended. margin (P, 2): the
+    smallest f_label − max of the others on the piece, and the largest seen at its vertices and centre; slack (P,)
+    bounds their error. If bounds on the piece itself decide it, margin holds these bounds and slack is 0. most_strip
+    (P,) bounds the volume of the undecided part for any slack. witnesses (N, d): thetas where exact arithmetic proved
+    that the label is lost.
     """
 
     polytopes: Polytopes
@@ -104,7 +104,7 @@ def hull_work(compound: Compound) -> int:
 
 
 def strip_volumes(pieces: Pieces, regions: RegionSet) -> np.ndarray:
-    """The volume (P,) of each piece's part that is within the error of the decision boundary."""
+    """The volume (P,) of the part of each piece that is within the error of the decision boundary."""
     strips = np.zeros(len(pieces))
     chosen = np.flatnonzero(pieces.has_strip)
     decided = pieces.polytopes.decided_volumes(

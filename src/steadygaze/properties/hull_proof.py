@@ -1,8 +1,8 @@
 """Proves labels of regions or pieces by bounds that do not depend on how the map was made.
 
-The bounds are computed on the hull of the vertices, without the region's pattern: a neuron whose sign is not certain
-there is relaxed and has a derivative in [0, 1]. So the bounds also hold on kinks and for parts that a walk missed.
-A proof costs as much as bounding a box; callers use it when cheaper bounds decide nothing.
+The bounds hold on the hull of the vertices and do not use the region's pattern: a neuron with an uncertain sign there
+is relaxed and has a derivative in [0, 1]. So the bounds also hold on kinks and on parts that a walk missed. A proof
+costs as much as bounding a box; callers use it when cheaper bounds decide nothing.
 """
 
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ class HullProof:
     def label_errors(
         self, polytopes: Polytopes, cell: np.ndarray, logits: np.ndarray, chosen: np.ndarray, region: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Proved bounds (S, 2) on the margin over chosen polytopes (S,), and on the error of its computed forms (S,).
+        """Proved bounds (S, 2) on the margin over chosen polytopes (S,), and bounds (S,) on the error of their forms.
 
         cell (P,) and region (P,): the knot cell and region of every polytope. logits (R, D+1, K): those of the regions.
         """
@@ -59,7 +59,7 @@ class HullProof:
             claimed = np.einsum("bvi,bir->bvr", vertices, leads[:, :-1]) + leads[:, -1:]
             with np.errstate(invalid="ignore"):
                 off = (np.abs(claimed - found.leads).max(axis=1) + found.radius).max(axis=1, initial=0.0)
-                # Rounding of the forms' values, here and in the margins; vertices lie in the unit cube.
+                # Covers the rounding of the forms' values, here and in the margins; vertices lie in the unit cube.
                 off += 2.0 * gamma(forms.shape[1] + 4) * np.abs(forms).sum(axis=1).max(axis=1) + LEAST
             margin[part], error[part] = found.margin, np.where(np.isnan(off), np.inf, off)
         return margin, error
@@ -82,7 +82,7 @@ class HullProof:
         found = self.bounder.bound_hulls(cell, self._in_domain(points[:, None]), around, asks_attention=True)
         if (found.inconsistency[:, 0] > delta).any():
             return True
-        # Bounds that miss δ on both sides may be wide because entries of windows are equal.
+        # Bounds on both sides of δ may be wide only because entries of windows are equal.
         is_open = found.inconsistency[:, 1] > delta
         return any(self._tied.inconsistency(theta)[0] > delta for theta in self.compound.to_theta(points[is_open]))
 
@@ -91,25 +91,25 @@ class HullProof:
         return TiedPoints(self.compound, self.bounder)
 
     def _in_domain(self, vertices: np.ndarray) -> np.ndarray:
-        """The coordinates of theta; a single parameter has two in t."""
+        """The coordinates that belong to theta: with a single parameter, t has a second one."""
         return vertices[:, :, : self.compound.domain.dimension]
 
 
 class TiedPoints:
-    """Bounds of the inconsistency at single thetas where entries of windows are equal by construction.
+    """Bounds on the inconsistency at single thetas where entries of windows are equal by construction.
 
-    Bounds on boxes leave such windows open, and hand every entry a part of the gradient. Here the first entry wins.
+    Bounds on boxes leave such windows undecided and give every entry a part of the gradient. Here the first entry wins.
     """
 
     def __init__(self, compound: Compound, bounder: Bounder) -> None:
         self.compound, self.bounder = compound, bounder
         self.points = PatternPoints(compound) if has_windows(compound.graph) else None
-        # A few seconds, but at least one theta if any is affordable.
+        # A few seconds' worth, but at least one theta if any is affordable.
         affordable = 0 if self.points is None else self.points.affordable
         self.left = max(min(1, affordable), affordable // 8)
 
     def inconsistency(self, theta: np.ndarray) -> tuple[float, float]:
-        """Proved bounds at a theta (d,); (0, ∞) if a bit is not proved, or no theta is affordable any more."""
+        """Proved bounds at a theta (d,); (0, ∞) if a bit is not proved, or no more thetas are affordable."""
         bits = None
         if self.points is not None and self.left > 0:
             self.left -= 1
@@ -124,7 +124,7 @@ class TiedPoints:
 def vertex_batches(
     polytopes: Polytopes, cell: np.ndarray, chosen: np.ndarray, size: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Batches: indices (N,) of chosen polytopes in one knot cell, and their vertices (N, V, D), the last repeated."""
+    """Batches of chosen polytopes in one knot cell: indices (N,), and vertices (N, V, D), padded with the last one."""
     for number in np.unique(cell[chosen]):
         places = np.flatnonzero(cell[chosen] == number)
         for start in range(0, len(places), size):

@@ -1,6 +1,6 @@
-"""The largest box around zero that meets no suspect: how far all parameters may change at once.
+"""Finds a large box around zero without a suspect: how far all parameters may change at once.
 
-A suspect is a part of the domain where a property is not proved to hold. The box is the domain shrunk towards zero, by
+A suspect is a part of the domain where a property is not proved to hold. The box is the domain shrunk towards zero by
 one factor for all sides (with one parameter, by one factor for each direction), so larger boxes may exist.
 """
 
@@ -17,7 +17,7 @@ from .joint import JointPieces
 from .nearest import attention_strips, label_strips
 
 MOST_PROGRAMS = 300
-"""The number of suspects examined beyond their bounding boxes: about a millisecond each."""
+"""The most suspects examined beyond their bounding boxes: about a millisecond each."""
 
 MARGIN = 1e-9
 """Subtracted from a factor: ten times the distance by which the tolerance may have moved the border of a piece."""
@@ -27,7 +27,7 @@ MARGIN = 1e-9
 class Suspects:
     """Parts of the domain where a property may fail, in t: boxes low and high (N, D) around them.
 
-    parts(n) gives the parts inside box n, each as points (V, D) with the part as hull; None if only boxes are known.
+    parts(n) returns the parts inside box n, each as points (V, D) whose hull is the part; None if only boxes are known.
     """
 
     low: np.ndarray
@@ -39,7 +39,7 @@ class Suspects:
 
 
 def label_suspects(regions: RegionSet, joint: JointPieces) -> Suspects:
-    """Where the label may be lost: pieces that another class wins, and strips along the decision boundary."""
+    """Where the label may be lost: pieces won by another class, and strips along the decision boundary."""
     pieces = joint.pieces
     fails = ~pieces.keeps_label
     return _suspects(joint, fails, ~fails & pieces.has_strip, lambda piece: label_strips(regions, joint, piece))
@@ -53,7 +53,7 @@ def attention_suspects(joint: JointPieces, labels: AttentionLabels) -> Suspects:
 
 
 def nearest_suspects(compound: Compound, joint: JointPieces) -> dict[Label, Suspects]:
-    """Bounding boxes of the suspects for CR and AR that `kept_box` meets first, in every direction."""
+    """For CR and AR, the bounding boxes of the suspects that `kept_box` meets first in every direction."""
     zero, d = compound.zero_in_t[: compound.domain.dimension], compound.domain.dimension
     low, high = joint.polytopes.bounding_boxes()
     ends = [(np.zeros(d), np.ones(d))] if d > 1 else [(np.zeros(1), zero), (zero, np.ones(1))]
@@ -83,9 +83,9 @@ def kept_factor(compound: Compound, suspects: Suspects) -> float:
 
 
 def kept_box(zero: np.ndarray, suspects: Sequence[Suspects]) -> tuple[np.ndarray, np.ndarray]:
-    """Ends low and high (d,) in t of a box around zero (d,) that holds no suspect; both are zero if there is no box.
+    """Ends low and high (d,) in t of a box around zero (d,) without a suspect; both are `zero` if there is no box.
 
-    Separating planes prove the bounds, up to the rounding of a few operations, which is subtracted.
+    Separating planes prove the ends, up to the rounding of a few operations, which is subtracted.
     """
     d = len(zero)
     if d > 1:
@@ -104,7 +104,7 @@ def kept_box(zero: np.ndarray, suspects: Sequence[Suspects]) -> tuple[np.ndarray
 
 
 def _in_one_dimension(suspects: Sequence[Suspects]) -> list[Suspects]:
-    """Suspects as intervals: the extents of their parts, if these are fewer than the boxes."""
+    """Suspects as intervals: the extents of their parts, if known, or else their boxes."""
     found = []
     for group in suspects:
         parts = [part[:, 0] for n in range(len(group)) for part in group.parts(n) if len(part)] if group.parts else []
@@ -159,8 +159,8 @@ def _box_gauges(
 def _gauge(points: np.ndarray, below: np.ndarray, above: np.ndarray) -> float:
     """A lower bound on the factor at which the shrunk box touches the hull of points (V, d), given relative to zero.
 
-    For every direction w the factor is at least min_v w·v / h(w), with h the support function of the box. A linear
-    program proposes w; the bound is then computed from w alone, so it does not depend on the program.
+    For every direction w, the factor is at least min_v w·v / h(w), with h the support function of the box. A linear
+    program proposes w; the bound is computed from w alone, so its correctness does not depend on the program.
     """
     count, d = points.shape
     rows = np.vstack(

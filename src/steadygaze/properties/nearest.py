@@ -1,6 +1,6 @@
-"""The violation nearest to zero: proved lower and upper bounds on its distance, and a theta strictly inside it.
+"""Finds the violation nearest to zero: proved lower and upper bounds on its distance, and a theta strictly inside it.
 
-Distances divide each axis by its width. Zero itself need not belong to the domain.
+Distances are relative to the width of each axis. Zero itself need not belong to the domain.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,10 +19,10 @@ from .hull_proof import HullProof
 from .joint import JointPieces
 
 DEPTHS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.5, 1.0)
-"""Shares of the way from a piece's border to its centre to try; a violated piece is violated at its centre."""
+"""Shares of the way from a piece's border to its centre that are tried; a violated piece is violated at its centre."""
 
 INSIDE = 1e-8
-"""The distance (in t) that a theta should keep from its piece's border for a plain forward pass to agree there."""
+"""The distance (in t) of a theta from its piece's border at which a plain forward pass should agree with the label."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,9 +43,9 @@ class Nearest:
 class Violations:
     """The pieces of a map that matter for the nearest violation of one property.
 
-    violates, possible and strips index pieces: violated ones, those that may be, and kept ones of which a strip may be.
-    is_proved(piece, point) tells whether a violation at a point of a piece is proved; strips_of(piece) gives strips.
-    Once the budget is over, only the first violated piece is tried.
+    violates, possible and strips index pieces: those violated, those that may be violated, and kept pieces with a strip
+    that may be. is_proved(piece, point): whether a violation at a point of a piece is proved; strips_of(piece) returns
+    strips. Once the budget is over, only the first violated piece is tried.
     """
 
     compound: Compound
@@ -58,7 +58,7 @@ class Violations:
     budget: Budget | None = None
 
     def lower_bound(self) -> float:
-        """A distance below which nothing is violated; only strips of nearer pieces are examined."""
+        """A distance within which the property holds everywhere; strips are examined only in nearer pieces."""
         compound, polytopes = self.compound, self.joint.polytopes
         low = float(np.sqrt(nearest_points(compound, polytopes, self.possible)[:, 0].min(initial=np.inf)))
         squares = nearest_points(compound, polytopes, self.strips)[:, 0]
@@ -124,9 +124,9 @@ def label_strips(regions: RegionSet, joint: JointPieces, piece: int) -> Iterator
 def attention_violations(
     compound: Compound, regions: RegionSet, joint: JointPieces, labels: AttentionLabels, proof: HullProof | None
 ) -> Violations:
-    """The thetas where the inconsistency exceeds δ; a lower bound of their distance holds outside kinks.
+    """The thetas where the inconsistency exceeds δ; the lower bound on their distance holds outside kinks.
 
-    A theta counts if `proof` confirms it, because it might lie on a kink inside its piece.
+    A theta counts only if `proof` confirms it, because it might lie on a kink inside its piece.
     """
     violates, possible = np.flatnonzero(joint.attention == Kept.NO), np.flatnonzero(joint.attention != Kept.YES)
 
@@ -146,7 +146,7 @@ def attention_violations(
 
 
 def attention_strips(joint: JointPieces, labels: AttentionLabels, piece: int) -> Iterator[np.ndarray]:
-    """For a piece that keeps a changing loss: the parts (V, D) in t where ai may exceed δ within the error."""
+    """For a piece that keeps the attention although its loss changes: the parts (V, D) in t where ai may exceed δ."""
     region = joint.pieces.region[piece]
     assert labels.along is not None
     along, (first, last) = labels.along[region], labels.inner[region]
@@ -157,10 +157,10 @@ def attention_strips(joint: JointPieces, labels: AttentionLabels, piece: int) ->
 
 
 def rounded_down(distance: float) -> float:
-    """A distance less the rounding of its computation; never below 0."""
+    """A distance minus the rounding of its computation; never below 0."""
     return distance if np.isinf(distance) else max(0.0, distance * (1 - 1e-12) - 1e-12)
 
 
 def nearest_points(compound: Compound, polytopes: Polytopes, chosen: np.ndarray) -> np.ndarray:
-    """For each chosen shape (S,): squared distance to zero and nearest point, in t: (S, 1 + D)."""
+    """For each chosen shape (S,), in t: the squared distance to zero and the nearest point, (S, 1 + D)."""
     return polytopes.nearest_points(compound.zero_in_t, chosen)

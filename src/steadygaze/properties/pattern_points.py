@@ -1,6 +1,6 @@
-"""The forms of a region at one point: values under its pattern with error bounds, and which are equal by construction.
+"""Evaluates a region's forms at one point, with error bounds, and finds values that are equal by construction.
 
-Settles patterns that rounding leaves in doubt where neurons are exactly zero, or entries of a window exactly equal.
+Settles patterns that rounding leaves in doubt because neurons are exactly zero or entries of a window exactly equal.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ OWN = 1.0 + 1e-6
 
 
 MOST_NUMBERED = 100_000_000
-"""Weights that numbering may visit, counting the whole network for each region: about half a minute."""
+"""The number of weights that numbering may visit, the whole network for each region: about half a minute."""
 
 
 class PatternPoints:
@@ -39,7 +39,7 @@ class PatternPoints:
 
     @cached_property
     def numbered(self) -> NumberedGraph:
-        """The graph, ready to be numbered."""
+        """The graph, prepared for numbering."""
         return NumberedGraph(self.graph)
 
     @cached_property
@@ -54,9 +54,9 @@ class PatternPoints:
         return int(MOST_NUMBERED // max(1, sum(affine.matrix.size for affine in self.compound.chain.maps)))
 
     def states(self, number: int, clip: np.ndarray) -> np.ndarray:
-        """For every pixel −1 if it is clipped to 0, 1 if it is clipped to 1, 0 between, by the clip's packed bits.
+        """For every pixel, by the clip's packed bits: −1 if it is clipped to 0, 1 if it is clipped to 1, else 0.
 
-        number: of the knot cell.
+        number: that of the knot cell.
         """
         cell = self.compound.programs[number]
         lines = cell.root.shape[1]
@@ -66,7 +66,7 @@ class PatternPoints:
         return np.where(cell.line_of >= 0, state[cell.line_of] if lines else 0, constant)
 
     def pixels(self, cells: np.ndarray, states: np.ndarray, thetas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The clipped pixels (B, pixels) at thetas, by their state, and bounds of their errors."""
+        """The clipped pixels (B, pixels) at thetas, given their states, and bounds on their errors."""
         perturbed, values = self.compound.perturbed, np.empty(states.shape)
         for row, (number, theta) in enumerate(zip(cells.tolist(), thetas, strict=True)):
             cell = perturbed.cells[number]
@@ -75,7 +75,7 @@ class PatternPoints:
         return np.where(states == 0, values, states > 0), np.where(states == 0, error, 0.0)
 
     def value_numbers(self, bits: list[np.ndarray], cell: int, states: np.ndarray) -> list[np.ndarray]:
-        """Numbers (n,) of every layer's inputs on a region; the same only if their values are."""
+        """Numbers (n,) of every layer's inputs on a region; equal numbers mean equal values."""
         numbers, keys = Numbers(), self._pixel_keys(cell)
         if keys is None:
             inside = numbers.fresh(len(states))
@@ -87,7 +87,7 @@ class PatternPoints:
     def same_pixels(self, pairs: np.ndarray, cells: np.ndarray, states: np.ndarray) -> np.ndarray:
         """Which pairs (P, 2) of pixels are equal by construction (B, P), for B regions in their knot cells.
 
-        states (B, pixels): as `states` gives them.
+        states (B, pixels): as returned by `states`.
         """
         one, two = states[:, pairs[:, 0]], states[:, pairs[:, 1]]
         found = (one == two) & (one != 0)
@@ -134,15 +134,15 @@ class PatternPoints:
     def at(self, theta: np.ndarray) -> tuple[np.ndarray, ...] | None:
         """The bits (n,) of every layer at a theta (d,); None if one is neither clear nor exactly known.
 
-        The first of the entries that are equal by construction wins. Images that are not affine in theta, or only
-        enclosed, tell nothing.
+        The first of the entries that are equal by construction wins. None as well for images that are curved in theta
+        or only enclosed.
         """
         if self.compound.perturbed.is_curved:
             return None
         return self._at(self._forms.at(theta))
 
     def _at(self, forms: "WholeForms") -> tuple[np.ndarray, ...] | None:
-        """The bits at an image given as exact pixels, forms without a coordinate."""
+        """The bits at an image, given its exact pixels as forms without coordinates."""
         if forms.radii is not None:
             return None
         numbers, whole = Numbers(), int(forms.denominator)
@@ -169,7 +169,7 @@ class PatternPoints:
         noise: Sequence[np.ndarray],
         numbers: list[np.ndarray],
     ) -> bool:
-        """Whether pixels (1, pixels) with errors, or numbers, prove every bit; values below the noise prove nothing."""
+        """Whether pixels (1, pixels) with errors, or numbers, prove every bit; values within noise prove nothing."""
         parts = zip(self.graph.steps, self.graph.layers, bits, noise, numbers, strict=False)
         with np.errstate(over="ignore", invalid="ignore"):
             for segment, layer, own, least, given in parts:
@@ -187,7 +187,7 @@ def has_windows(graph: Graph) -> bool:
 
 
 def advance(segment: Segment, values: np.ndarray, error: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Values (B, n) and bounds of their errors after linear steps."""
+    """Values (B, n) and bounds on their errors after linear steps."""
     for step in segment:
         rounding = gamma(step.terms + 8) * (step.forward_abs(np.abs(values) + error) + step.bias_size)
         error = (step.forward_abs(error) + rounding) * OWN + LEAST
@@ -201,7 +201,7 @@ def window_starts(layer: Layer, place: slice) -> np.ndarray:
 
 
 def _unclear(layer: Layer, bits: np.ndarray, values: np.ndarray, limit: np.ndarray) -> np.ndarray | None:
-    """Neurons (n,) whose bit is not clear from values (n,) that may be off by `limit`; None if a clear one is wrong."""
+    """Neurons (n,) whose bit is unclear, given values (n,) that may be off by `limit`; None if a clear bit is wrong."""
     # NaN is not clear.
     unclear = ~(np.abs(values) > limit) & (layer.kind == RELU)
     is_wrong = ((values > 0.0) != bits) & ~unclear & (layer.kind == RELU)
@@ -216,7 +216,7 @@ def _unclear(layer: Layer, bits: np.ndarray, values: np.ndarray, limit: np.ndarr
 
 
 def _first_of_equals(layer: Layer, bits: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """The bits (n,) with the winner of every window moved to the first entry that has its number."""
+    """The bits (n,) with the winner of every window moved to the first entry with the winner's number."""
     moved = bits.copy()
     if len(layer.entries):
         counts = np.diff(layer.starts, append=len(layer.entries))

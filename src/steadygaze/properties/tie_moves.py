@@ -1,8 +1,8 @@
-"""Moves of a window's winner to an entry that ties with it, tried on many patterns at once.
+"""Tries to move a window's winner to an entry that ties with it, on many patterns at once.
 
 A move that changes the maps of one region usually changes those of its neighbours. `TieMove.applies` proves for a batch
-of patterns that both entries are equal by construction. It follows both entries down to the pixels, term by term. Sums
-must have the same weights in the same order, ReLUs the same bit, and windows their winner at the same place. These
+of patterns that both entries are equal by construction. It follows both entries down to the pixels, term by term: sums
+must have the same weights in the same order, ReLUs the same bit, and windows their winners at the same place. These
 conditions suffice, and testing them costs much less than numbering all values (`value_numbers`).
 """
 
@@ -17,14 +17,14 @@ from ..network.operators import Linear, Relu, Reshape
 from .value_numbers import NumberedGraph
 
 MOST_PAIRS = 4096
-"""Pairs of values that a move may compare; moves far above the pixels compare more and are left out."""
+"""The most pairs of values that a move may compare; moves far above the pixels need more and are left out."""
 
 
 class _Pairs(NamedTuple):
-    """Pairs (P, 2) of values of a node that are compared, and the pairs of its inputs that make them equal.
+    """The compared pairs (P, 2) of values of a node, and the pairs of its inputs that make them equal.
 
-    first (P + 1,): where the inputs of each pair start in `inputs`, which holds the input's node and pair. gates: the
-    layer, and the bits (inputs, 2) of both sides, that must be set for an input to count; None for sums.
+    first (P + 1,): where the inputs of each pair start in `inputs`, which holds the node and pair of each input. gates:
+    the layer, and the neurons (inputs, 2) of both sides whose bits must be set for an input to count; None for sums.
     """
 
     first: np.ndarray
@@ -35,14 +35,14 @@ class _Pairs(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TieMove:
-    """The winner of a window of a layer, moved to another entry of the window."""
+    """A move of the winner of a window to another entry of the window."""
 
     layer: int
     winner: int
     entry: int
     nodes: dict[int, _Pairs]
     pixels: np.ndarray
-    """Pairs (P, 2) of pixels that are compared."""
+    """The compared pairs (P, 2) of pixels."""
     top: tuple[int, int] | None
     """The node and pair of the two entries; None if they read the same value."""
 
@@ -52,9 +52,9 @@ class TieMove:
         return _Builder(numbered).build(layer, winner, entry)
 
     def applies(self, bits: Sequence[np.ndarray], is_same_pixel: np.ndarray) -> np.ndarray:
-        """Under which patterns (B,) the winner wins, and the entry is equal to it by construction.
+        """Under which patterns (B,) the winner wins and the entry equals it by construction.
 
-        bits: (B, n) layer by layer. is_same_pixel (B, P): which pairs of `pixels` are equal.
+        bits: (B, n), layer by layer. is_same_pixel (B, P): which pairs of `pixels` are equal.
         """
         found = bits[self.layer][:, self.winner].copy()
         if self.top is None:
@@ -65,14 +65,14 @@ class TieMove:
         return found & equal[self.top[0]][:, self.top[1]]
 
     def _compare(self, pairs: _Pairs, bits: Sequence[np.ndarray], equal: dict[int, np.ndarray]) -> np.ndarray:
-        """Which pairs (B, P) of a node are equal, given those of its inputs; −1 stands for the same value twice."""
+        """Which pairs (B, P) of a node are equal, given those of its inputs; node −1 means the same value twice."""
         count, sides = len(bits[0]), len(pairs.first) - 1
         inputs = np.ones((count, len(pairs.inputs) + 1), dtype=bool)
         for place, (node, pair) in enumerate(pairs.inputs):
             if node >= 0:
                 inputs[:, place] = equal[node][:, pair]
         if pairs.gates is None:
-            # The last column, which is true, keeps sums without an input from reading beyond the end.
+            # The last column, always true, keeps sums without inputs from reading beyond the end.
             found = np.logical_and.reduceat(inputs, pairs.first[:-1], axis=1) if sides else inputs[:, :0]
             return found | (np.diff(pairs.first) == 0)
         layer, places = pairs.gates
@@ -108,7 +108,7 @@ class _Builder:
         return TieMove(layer, winner, entry, nodes, pixels, top if top[0] >= 0 else None)
 
     def _want(self, node: int, one: int, two: int) -> tuple[int, int]:
-        """The node and the place of a pair of its values; −1 if both are the same value."""
+        """The node and the index of a pair of its values; node −1 if both are the same value."""
         if one == two:
             return -1, 0
         known = self.wanted.setdefault(node, {})
@@ -150,7 +150,7 @@ class _Builder:
         return _Pairs(np.cumsum(sizes), inputs, (layer, first + np.concatenate(places)), False)
 
     def _sums(self, number: int, pairs: list[tuple[int, int]]) -> _Pairs | None:
-        """The terms of both sums, which must have the same weights in the same order, and the same bias."""
+        """The terms of both sums of each pair, which must have the same weights in the same order and the same bias."""
         index, weights, bias = self.numbered.terms_of(number)
         node = self.graph.nodes[number - 1]
         firsts = np.cumsum([0, *(int(np.prod(self.graph.shape_of(value))) for value in node.inputs)])

@@ -1,14 +1,14 @@
-"""The share of the domain where the attention depends on the rule for ties: the first of the largest entries wins.
+"""Bounds the share of the domain where the attention depends on the rule for ties (the first of the largest wins).
 
 Entries of a window often tie on whole regions: dead neurons, a constant background, equal channels. Under another rule
-the gradient would take another way. The maps stay the same if no gradient arrives at the window, or if all entries that
-may tie have the same gradient with respect to the pixels, for instance none. Regions where neither is proved may depend
-on the rule. A region surely depends on it if two entries are equal by construction (`value_numbers`) and moving the
-winner changes a map by more than rounding can.
+the gradient would take another path. The maps stay the same if no gradient arrives at the window, or if all entries
+that may tie have the same gradient with respect to the pixels, for instance zero. Regions where neither is proved may
+depend on the rule. A region surely depends on it if two entries are equal by construction (`value_numbers`) and moving
+the winner changes a map by more than rounding can.
 
 An entry may tie unless its form differs from the winner's at one point by more than the error of computing both. All
-ways to break ties are covered together: every entry that may tie counts as active when ways through the network are
-looked for, and a window whose entries have different gradients counts as different from everything.
+ways to break ties are covered together: in the search for paths through the network, every entry that may tie counts as
+active, and a window whose entries have different gradients counts as different from everything.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -31,16 +31,16 @@ from .tie_moves import TieMove
 from .value_numbers import Numbers
 
 MOST_WORK = 2_000_000_000
-"""Multiplications that may be spent on ties; what is left then may depend on the rule. A few seconds."""
+"""The most multiplications to spend on ties, a few seconds; regions left over may depend on the rule."""
 
 FIRST_MOVES, MOST_MOVES = 2, 64
-"""Moves of a winner that are tried on one region: before gradients are compared by construction, and after."""
+"""The most moves of a winner to try on one region: before gradients are compared by construction, and after."""
 
 PASSES = 4
-"""Passes through the network for one region: values, their errors, ways from the pixels, ways to the logits."""
+"""Passes through the network for one region: values, their errors, paths from the pixels, paths to the logits."""
 
 MOVES, MOVE_PASSES = 4, 2
-"""How many moves that changed the maps of earlier regions are tried first; passes for each: changes and their sizes."""
+"""How many of the moves that changed maps of earlier regions to try first; passes for each: changes and their sizes."""
 
 BATCH = 64
 TINY = 1e-150
@@ -48,15 +48,15 @@ TINY = 1e-150
 
 
 class TieVolumes(NamedTuple):
-    """Shares of the domain: where maps surely depend on the rule for ties, and where nothing is known about it."""
+    """Shares of the domain: where maps surely depend on the rule for ties, and where this is unknown."""
 
     surely: float
     unknown: float
 
     def bounds(self, *, missing: float = 0.0, slack: float = 0.0) -> tuple[float, float]:
-        """Proved bounds of the share that depends on the rule.
+        """Proved bounds on the share that depends on the rule.
 
-        missing: the share that nothing covers. slack: a bound on the share where patterns may be others (kinks).
+        missing: the share that nothing covers. slack: a bound on the share where patterns may differ (kinks).
 
         >>> TieVolumes(0.5, 0.125).bounds(missing=0.125, slack=0.0625)
         (0.4375, 0.8125)
@@ -65,7 +65,7 @@ class TieVolumes(NamedTuple):
 
 
 def add_volumes(parts: Iterable[TieVolumes]) -> TieVolumes:
-    """The volumes of several sets of regions or boxes with disjoint interiors."""
+    """The total volumes of several sets of regions or boxes with disjoint interiors."""
     surely, unknown = np.array([tuple(part) for part in parts]).reshape(-1, 2).sum(axis=0)
     return TieVolumes(float(surely), float(unknown))
 
@@ -73,8 +73,8 @@ def add_volumes(parts: Iterable[TieVolumes]) -> TieVolumes:
 class PatternedPoints(NamedTuple):
     """B patterns, each with a theta inside its region.
 
-    bits: one boolean array (B, n) per layer. cells (B,): knot cells. clips: the packed bits of the clip, one array
-    each. thetas (B, d).
+    bits: one boolean array (B, n) per layer. cells (B,): knot cells. clips: for each pattern, the packed bits of the
+    clip. thetas (B, d).
     """
 
     bits: list[np.ndarray]
@@ -106,9 +106,9 @@ def tie_volumes(
     part: float = 1.0,
     budget: Budget | None = None,
 ) -> TieVolumes:
-    """The volumes of regions whose maps depend on the rule, and of those where that is not known.
+    """The volumes of regions whose maps depend on the rule, and of regions where this is unknown.
 
-    uncertain: the regions without a certain pattern. part: the share of the work that may be spent on them.
+    uncertain: the regions without a certain pattern. part: the share of the work that these regions may use.
     """
     volumes = regions.polytopes.volumes
     is_unknown, surely = np.ones(len(regions), dtype=bool), 0.0
@@ -129,9 +129,9 @@ def depending(
     part: float = 1.0,
     budget: Budget | None = None,
 ) -> Iterator[tuple[np.ndarray, bool | None]]:
-    """Groups of the chosen regions with one affine function of theta, and whether their maps depend on the rule.
+    """Groups of chosen regions that share one affine function of theta, and whether their maps depend on the rule.
 
-    None: not known. Large groups come first; once the work or the budget is used up, the rest is left out.
+    None means unknown. Large groups come first; once the work or the budget is used up, the rest is left out.
     """
     if not len(chosen):
         return
@@ -162,9 +162,9 @@ def decide_ties(
     part: float = 1.0,
     budget: Budget | None = None,
 ) -> Iterator[tuple[int, bool | None]]:
-    """Whether the maps under each of some patterns depend on the rule; None: not known.
+    """Whether the maps under each of N patterns depend on the rule; None means unknown.
 
-    volumes (N,): of their regions; large ones come first. points(numbers) gives the patterns themselves. Once the given
+    volumes (N,): those of their regions; large ones come first. points(numbers) returns the patterns. Once the given
     part of the work, or the budget, is used up, the rest is left out.
     """
     order = np.argsort(-volumes, kind="stable")
@@ -177,17 +177,17 @@ def decide_ties(
 
 
 def _grouped(numbers: np.ndarray, count: int) -> list[np.ndarray]:
-    """The places of every number below `count`."""
+    """The indices at which each number below `count` occurs."""
     order = np.argsort(numbers, kind="stable")
     return np.split(order, np.cumsum(np.bincount(numbers, minlength=count))[:-1])
 
 
 @dataclass(frozen=True, eq=False)
 class _Passed:
-    """What a batch of B patterns gives, layer by layer.
+    """A pass over a batch of B patterns, layer by layer.
 
-    possible (B, n): active neurons, and entries that may win. harmful (B, windows): windows that may matter, as several
-    entries may win, a gradient arrives there, and one goes on to the pixels, through any entries that may win.
+    possible (B, n): active neurons, and entries that may win. harmful (B, windows): windows that may matter, because
+    several entries may win, and a gradient arrives there and continues to the pixels, through entries that may win.
     """
 
     bits: list[np.ndarray]
@@ -205,8 +205,8 @@ def harmful_windows(
 ) -> list[np.ndarray]:
     """The windows (B, windows) of every layer that may matter.
 
-    possible (B, n): neurons that may be active and entries that may win; lives (B, n): neurons to which a way from the
-    pixels leads. Both layer by layer.
+    Layer by layer, possible (B, n): neurons that may be active and entries that may win; lives (B, n): neurons that a
+    path from the pixels reaches.
     """
     ways = np.tile((targets != 0.0).any(axis=0).astype(np.float64), (len(possible[0]), 1))
     aimed = (*graph.steps[:-1], graph.aim_steps)
@@ -220,14 +220,14 @@ def harmful_windows(
 
 
 def ways_up(segment: Segment, live: np.ndarray) -> np.ndarray:
-    """To which values (B, n) after linear steps a way leads, given those before, as zeros and ones."""
+    """The values (B, n) after linear steps that a path reaches, given those before, as zeros and ones."""
     for step in segment:
         live = (step.forward_abs(live) > 0.0).astype(np.float64)
     return live
 
 
 def _harmful(layer: Layer, possible: np.ndarray, live: np.ndarray, reached: np.ndarray) -> np.ndarray:
-    """The windows (B, windows) of a layer that may matter; live and reached (B, n): which ways exist."""
+    """The windows (B, windows) of a layer that may matter; live, reached (B, n): on a path from pixels, to outputs."""
     if not len(layer.entries):
         return np.zeros((len(possible), 0), dtype=bool)
     may_win, live, reached = (part[:, layer.entries] for part in (possible, live, reached))
@@ -256,7 +256,7 @@ class _Ties:
         depends = np.zeros(len(cells), dtype=bool)
 
         def try_on(moves: Sequence[TieMove], chosen: np.ndarray) -> np.ndarray:
-            """Try moves on some patterns; return those whose maps none of them changes."""
+            """Try moves on some patterns; return those whose maps no move changes."""
             for move in moves:
                 bits = [layer[chosen] for layer in points.bits]
                 depends[chosen] = self._try(move, bits, cells[chosen], states[chosen])
@@ -287,7 +287,7 @@ class _Ties:
         own = np.flatnonzero(found)
         self.work_left -= MOVE_PASSES * self.work * len(own)
         if len(own):
-            # Maps are compared as one sum over classes: if that changes, a map does. Powers of two round nothing.
+            # Compare one weighted sum of all maps: if the sum changes, so does a map. Powers of two do not round.
             scaled = np.ldexp(self.targets, -np.arange(len(self.targets))[:, None])
             rows, sizes = (np.tile(part.sum(axis=0), (len(own), 1)) for part in (scaled, np.abs(scaled)))
             below = [layer[own] for layer in bits]
@@ -295,7 +295,7 @@ class _Ties:
         return found
 
     def _pass(self, bits: list[np.ndarray], values: np.ndarray, error: np.ndarray) -> _Passed:
-        """Carry values (B, pixels) with their errors, and ways of nonzero weights, through the layers."""
+        """Carry values (B, pixels) with their errors, and paths of nonzero weights, through the layers."""
         live = np.ones(values.shape)
         possible, lives = [], []
         for segment, layer, own in zip(self.graph.steps, self.graph.layers, bits, strict=False):
@@ -335,7 +335,7 @@ class _Ties:
         return True if self._is_changed(bits, rest[:MOST_MOVES]) else None
 
     def _is_changed(self, bits: list[np.ndarray], moves: Sequence[tuple[int, np.intp, np.intp]]) -> bool:
-        """Whether one of some moves surely changes a compared map; it is kept, to be tried on other patterns first."""
+        """Whether one of the moves surely changes a compared map; if so, other patterns try this move first."""
         changing = next((move for move in moves if self._changes_maps(bits, *move)), None)
         if changing is None:
             return False
@@ -346,7 +346,7 @@ class _Ties:
         return True
 
     def _gradient_numbers(self, bits: list[np.ndarray], possible: list[np.ndarray]) -> list[np.ndarray]:
-        """Numbers (n,) of every layer's inputs; the same if their gradients are, whichever entries that may win do."""
+        """Numbers (n,) of every layer's inputs; equal numbers mean equal gradients, whichever possible entries win."""
         numbers = Numbers()
         pixels = np.array([numbers.of(("pixel", i)) for i in range(self.compound.perturbed.x0.size)], dtype=np.int64)
 
@@ -388,7 +388,7 @@ class _Ties:
 
 
 def _may_win(layer: Layer, bits: np.ndarray, values: np.ndarray, error: np.ndarray) -> np.ndarray:
-    """Which entries (B, n) may have the same form as the winner of their window; NaN may."""
+    """Which entries (B, n) may have the same form as the winner of their window; NaN counts as such."""
     found = np.zeros(bits.shape, dtype=bool)
     if len(layer.entries):
         counts = np.diff(layer.starts, append=len(layer.entries))

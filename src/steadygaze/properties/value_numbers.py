@@ -1,8 +1,8 @@
-"""Numbers the values of a graph under a pattern: the same number means the same real value, by construction.
+"""Numbers the values of a graph under a pattern: equal numbers mean real values that are equal by construction.
 
-Two sums are the same if they add the same numbers with the same weights, in the same order, and the same bias. So
-copies, equal channels, a constant background and dead neurons get equal numbers without any arithmetic, and whatever
-the constants are (the root in a batch normalisation, say). Values that only happen to be equal get different numbers.
+Two sums are the same if they add the same numbers with the same weights in the same order, and have the same bias. So
+copies, equal channels, a constant background and dead neurons get equal numbers without any arithmetic, whatever the
+constants are (the root in a batch normalisation, say). Values that merely happen to be equal get different numbers.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,29 +18,30 @@ from ..network.operators import Linear, Mean, Operator, Relu, Reshape, Scale, Sh
 from ..network.windows import AveragePool
 
 ZERO = 0
-"""The number of the real number zero; for gradients, of every constant."""
+"""The number given to zero; for gradients, to every constant."""
 
 
 @dataclass
 class Numbers:
-    """Numbers given so far, by what they stand for."""
+    """The numbers given so far, by the key that each stands for."""
 
     known: dict[object, int] = field(default_factory=dict)
 
     def of(self, key: object) -> int:
-        """The number of a key, a new one for a new key."""
+        """The number of a key; a new key gets a new number."""
         return self.known.setdefault(key, len(self.known) + 1)
 
     def fresh(self, count: int) -> np.ndarray:
-        """Numbers (count,) that nothing else gets."""
+        """Numbers (count,) that no other value gets."""
         return np.array([self.of(object()) for _ in range(count)], dtype=np.int64)
 
 
 class _Rows(NamedTuple):
-    """Sums: which of them read the same entries, and which have the same weights.
+    """The sums of a node, grouped by the entries that they read and by their weights.
 
-    supports (S, k): the entries that are read, −1 for fewer; support (n,): that of every sum. kinds: the weights (and
-    for values the bias) of every kind of sum; kind (n,): that of every sum. is_copy (n,): a sum is its only entry.
+    supports (S, k): sets of entries, padded with −1; support (n,): the set of every sum. kinds: the weights (and for
+    values the bias) of every kind of sum; kind (n,): the kind of every sum. is_copy (n,): whether a sum is its only
+    entry.
     """
 
     supports: np.ndarray
@@ -73,7 +74,7 @@ class _Rows(NamedTuple):
             dtype=np.int64,
         )[inverse.ravel()]
         is_nothing = np.array([not key for key in keys])[column]
-        # Nothing but a bias.
+        # These sums are their bias alone.
         for bias in np.unique(self.bias[is_nothing]):
             constant = ZERO if bias == 0.0 else numbers.of(("constant", float(bias)))
             found[is_nothing & (self.bias == bias)] = constant
@@ -112,7 +113,7 @@ class NumberedGraph:
         return owner
 
     def is_known(self, node: int) -> bool:
-        """Whether equal weights of a node in float64 mean equal real ones."""
+        """Whether equal weights of a node in float64 mean equal real weights."""
         return _is_known(self.graph.nodes[node - 1].operator)
 
     def terms_of(self, node: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -134,7 +135,7 @@ class NumberedGraph:
         """The numbers (n,) of every layer's inputs under a pattern, given those of the pixels; 0 for carried neurons.
 
         choose(layer, entries, place): the number of each window of a node, given those of its entries and their place.
-        is_gradient: sums count as the same if their gradients are.
+        is_gradient: sums with the same gradient count as the same.
         """
         found = [np.zeros(len(layer), dtype=np.int64) for layer in self.graph.layers]
         values = [pixels]
@@ -181,7 +182,7 @@ def _size(shape: Shape) -> int:
 
 
 def _is_known(operator: Operator) -> bool:
-    """Whether equal weights in float64 mean equal real ones: exact floats, or one over a count."""
+    """Whether equal weights in float64 mean equal real weights: exact floats, or one over a count."""
     if isinstance(operator, Sum):
         return True
     if not isinstance(operator, Linear) or operator.read_roundings:
@@ -215,7 +216,7 @@ def _terms_of(node: Node, shapes: list[Shape]) -> tuple[np.ndarray, np.ndarray, 
 
 
 def _scaled(numbers: Numbers, operator: Scale, values: np.ndarray, shape: Shape, *, is_gradient: bool) -> np.ndarray:
-    """The numbers (n,) of a Scale whose float factor and shift are rounded: by the numbers that it is defined with."""
+    """The numbers (n,) of a Scale with rounded float factor and shift, by the exact numbers that define it."""
     names = ["multiplier", "gain", "divisor"] + ["mean", "offset"] * (not is_gradient)
     constants = [
         np.broadcast_to(np.asarray(getattr(operator, name), dtype=np.float64), shape).ravel() for name in names

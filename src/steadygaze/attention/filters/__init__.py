@@ -1,7 +1,7 @@
-"""Filters on attention maps, one file per step: every file of this folder that defines a `FilterStep` is found.
+"""Filters on attention maps, one file per step: `find_steps` finds every file here that defines a `FilterStep`.
 
-A step has several forms: values, enclosures, compiled code, a Lipschitz bound for errors, and the script for the page
-of a report. Using a form that a step lacks raises OptionError.
+A step has several forms: values, enclosures, compiled code, a Lipschitz bound for errors, and the script for the
+report's page. Using a form that a step lacks raises OptionError.
 """
 
 from abc import ABC, abstractmethod
@@ -36,7 +36,7 @@ class Intervals:
 
     @classmethod
     def between(cls, low: np.ndarray, high: np.ndarray) -> "Intervals":
-        """The smallest intervals that hold low and high."""
+        """The smallest intervals that contain low and high."""
         centre = 0.5 * (low + high)
         return cls(centre, np.maximum(high - centre, centre - low) * up(1))
 
@@ -61,7 +61,7 @@ class FilterStep(ABC):
         """Filter maps (…, C, H, W): the definition, and the reference for every other form."""
 
     def enclose(self, maps: Intervals) -> Intervals:
-        """Enclose the filtered maps (…, C, H, W) of all maps within the intervals, including rounding."""
+        """Enclose the filtered maps (…, C, H, W) of all maps in the intervals, including rounding."""
         self.lack("enclosure, which refinements and proofs on hulls need")
 
     @property

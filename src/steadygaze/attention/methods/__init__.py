@@ -1,9 +1,9 @@
-"""Explanation methods, one file each: every file of this folder that defines a `Method` is found.
+"""Explanation methods, one file each: `find_methods` finds every file of this folder that defines a `Method`.
 
-`Method.maps` is the definition of a method's attention maps, at one image. A `GradientMethod` writes its maps as
-gradients of linear functions of logits, which are constant on every region: passes, updates, error bounds and
-enclosures serve all such methods (`gradients`). Maps of other methods change within a region; each has an enclosure of
-its own over boxes (`bounds.explained`).
+`Method.maps` defines a method's attention maps at one image. The maps of a `GradientMethod` are gradients of linear
+functions of logits, which are constant on every region: passes, updates, error bounds and enclosures serve all such
+methods (`gradients`). Maps of other methods change within a region; each method has its own enclosure over boxes
+(`bounds.explained`).
 """
 
 import math
@@ -31,7 +31,7 @@ class Method(ABC):
     name: ClassVar[str]
     """Its word in questions."""
     uses_gradients: ClassVar[bool] = True
-    """Whether maps depend on gradients; if not, they change continuously, and no rule for ties matters."""
+    """Whether maps depend on gradients; if not, they change continuously, and the rule for ties does not matter."""
 
     @abstractmethod
     def maps(self, graph: Graph, image: np.ndarray, classes: np.ndarray) -> np.ndarray:
@@ -44,7 +44,7 @@ class Method(ABC):
 
     @property
     def factor_baseline(self) -> float | None:
-        """Maps are (image − this) times a gradient; None if they have no such factor."""
+        """The baseline of maps that are (image − baseline) times a gradient; None for maps without such a factor."""
         return None
 
     def map_shape(self, shape: tuple[int, int, int]) -> tuple[int, int, int]:
@@ -52,7 +52,7 @@ class Method(ABC):
         return shape
 
     def copies(self, shape: tuple[int, int, int]) -> Copies | None:
-        """What the classifier reads of images of a shape (C, H, W), beside the images; None for nothing else."""
+        """The copies of an image of a shape (C, H, W) that the classifier reads besides the image; None if none."""
         return None
 
     def passes(self, shape: tuple[int, int, int]) -> int:
@@ -61,7 +61,7 @@ class Method(ABC):
 
     @property
     def text(self) -> str:
-        """The method with all its settings: equal texts ask for the same maps of the same network.
+        """The method with all its settings: equal texts mean equal maps of the same network.
 
         >>> Method.parse("smoothgrad:n=4").text
         'smoothgrad:n=4,sigma=0.1,seed=0'
@@ -74,7 +74,7 @@ class Method(ABC):
         return {field.name: getattr(self, field.name) for field in fields(self) if not field.name.startswith("_")}
 
     def fit(self, graph: Graph) -> "Method":
-        """The method for one classifier, with all random numbers drawn; OptionError if it does not fit."""
+        """The method for one classifier, with all random numbers drawn; OptionError if the classifier does not fit."""
         return self
 
     @property
@@ -108,15 +108,15 @@ class Method(ABC):
 
 @dataclass(frozen=True)
 class GradientMethod(Method):
-    """A method whose maps are gradients of linear functions of logits, times the image less a baseline if there is one.
+    """A method whose maps are gradients of linear functions of logits, times (image − baseline) if it has a baseline.
 
-    The logits are those of copies of the classifier that read the scaled and shifted image; by default of the
+    The logits are those of copies of the classifier that read the scaled and shifted image, by default of the
     classifier itself.
     """
 
     @abstractmethod
     def targets(self, classes: int) -> np.ndarray:
-        """Weights (K, m · K) of the logits of the m copies: the map of class c is the gradient of row c times them."""
+        """Weights (K, m · K) of the logits of m copies: the map of class c is the gradient of row c times these."""
 
     @property
     def changes_in_regions(self) -> bool:
@@ -145,13 +145,13 @@ class GradientMethod(Method):
 
 @lru_cache(maxsize=8)
 def attended(method: Method, graph: Graph) -> Graph:
-    """The classifier with the copies whose gradients a method takes, made once for each of the last ones."""
+    """The classifier with the copies whose gradients a method takes; the last few are cached."""
     return method.attended(graph) if isinstance(method, GradientMethod) else graph
 
 
 @cache
 def find_methods() -> dict[str, Method]:
-    """Every method of this folder by its name, with its usual settings, in alphabetical order.
+    """Every method of this folder by its name, with its default settings, in alphabetical order.
 
     >>> list(find_methods())
     ['gradcam', 'gradient', 'input-x-gradient', 'integrated', 'occlusion', 'smoothgrad']
@@ -163,7 +163,7 @@ GRADIENT = cast(GradientMethod, find_methods()["gradient"])
 
 
 def read_settings(text: str, rest: str, usual: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings in the part of a text after the name; `usual` has the known ones with a value of their type each.
+    """The settings in the part of a text after the name; `usual` has the known settings, each with its default.
 
     >>> read_settings("a:n=4", "n=4", {"n": 8, "sigma": 0.1})
     {'n': 4}

@@ -1,6 +1,6 @@
 """Grad-CAM at a layer: the positive part of the layer's channels, weighted by the mean gradients with respect to them.
 
-The maps have the layer's own resolution; `upsample` brings them to that of the image.
+The maps have the layer's own resolution; `upsample` resamples them to that of the image.
 """
 
 from dataclasses import dataclass, field, replace
@@ -61,7 +61,7 @@ def layer_names(graph: Graph) -> dict[str, int]:
 
 
 def upsample(maps: np.ndarray, height: int, width: int) -> np.ndarray:
-    """Maps (…, h, w) at another resolution, bilinearly; pixels are squares whose middles hold the values.
+    """Resample maps (…, h, w) bilinearly; pixels are squares with the values at their centres.
 
     >>> upsample(np.array([[0.0, 1.0]]), 1, 4)
     array([[0.  , 0.25, 0.75, 1.  ]])

@@ -1,6 +1,6 @@
-"""Integrated gradients by midpoints: the image less a baseline, times the mean gradient on the way between them.
+"""Integrated gradients by the midpoint rule: (image − baseline) times the mean gradient on the line between the two.
 
-Gradients are taken at baseline + s (image − baseline) for the middles s of equal steps. s, 1/(steps · s) and the
+Gradients are taken at baseline + s (image − baseline) for the midpoints s of equal steps. s, 1/(steps · s) and the
 baseline's share (1 − s) · baseline are float64 numbers: maps are defined, and proved, with these numbers.
 """
 
@@ -32,7 +32,7 @@ class Integrated(GradientMethod):
 
     @property
     def middles(self) -> np.ndarray:
-        """Where on the way from the baseline (0) to the image (1) gradients are taken, (steps,)."""
+        """The places (steps,) between the baseline (0) and the image (1) where gradients are taken."""
         return (np.arange(self.steps) + 0.5) / self.steps
 
     @property

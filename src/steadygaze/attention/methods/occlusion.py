@@ -1,7 +1,7 @@
 """Occlusion: how much a logit loses when a window of the image is blanked, for windows that cover the image.
 
 A window is square and blanks all channels. Windows start at every `stride`-th row and column until one reaches the end
-of the image; the last ones may be cut off there. A pixel in several windows gets their mean.
+of the image; the last windows may be cut off there. A pixel in several windows gets their mean.
 """
 
 from dataclasses import dataclass
@@ -58,12 +58,12 @@ class Occlusion(Method):
         return 1 + len(self.masks(shape))
 
     def shares(self, shape: tuple[int, int, int]) -> np.ndarray:
-        """The share (windows, H · W) that each window has in every pixel: one over the windows that blank it."""
+        """The share (windows, H · W) of each window in every pixel: one over the number of windows that blank it."""
         blanked = self.masks(shape).reshape(-1, shape[1] * shape[2]).astype(np.float64)
         return blanked / blanked.sum(axis=0)
 
     def copies(self, shape: tuple[int, int, int]) -> Copies:
-        """What the classifier reads of images of a shape (C, H, W), for every window."""
+        """The copies of an image of a shape (C, H, W) that the classifier reads, one for every window."""
         blanked = self.masks(shape).astype(np.float64)
         return Copies(1.0 - blanked, self.baseline * blanked)
 
