@@ -1,4 +1,4 @@
-"""One pass of the affine form through the compound network in plain numpy: the unit of what a region costs.
+"""One pass of the affine form through the compound network in plain numpy: the unit for the cost of a region.
 
 Turns a question and a theta into the affine form (K, d + 1) of the logits under the pattern there: the clip
 elementwise, dense layers as numpy products, convolutions as CSR products. Finding the pattern is not part of the pass.
@@ -14,7 +14,7 @@ from steadygaze.question import Question
 
 @dataclass(frozen=True, eq=False)
 class AffinePass:
-    """The compound network around one theta: everything that a pass needs, ready to be multiplied.
+    """The compound network around one theta: all matrices that a pass multiplies.
 
     root (pixels, d + 1) is the image before the clip, affine in theta; inside (pixels, 1) is 1 where a pixel is within
     [0,1], white (pixels,) is 1 where it is above; masks (n, 1) of every ReLU layer are 1 where it is active.
@@ -27,7 +27,7 @@ class AffinePass:
     masks: tuple[np.ndarray, ...]
 
     def logits(self) -> np.ndarray:
-        """The affine form of the logits, (K, d + 1): what is timed."""
+        """The affine form of the logits, (K, d + 1): the timed part."""
         forms = self.root * self.inside
         forms[:, -1] += self.white
         for affine, mask in zip(self.maps[:-1], self.masks, strict=True):

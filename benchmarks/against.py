@@ -3,9 +3,9 @@
     python benchmarks/against.py 4e2c450     # maps of map.py, refinements, gbs, all tasks of regions.py
     python benchmarks/against.py 4e2c450 --models M-FNN-100 --rounds 3
 
-The other commit is checked out beside this one for the time of the run. Both alternate, each in processes of its own,
-on one thread; a ratio above 1 means that this checkout is slower. The region tasks take milliseconds: two processes
-stay open and run them in turn, and the processor's seconds count, so that other work on the machine hits both alike.
+The other commit is checked out beside this one during the run. Both alternate, each in its own processes, on one
+thread; a ratio above 1 means that this checkout is slower. The region tasks take milliseconds: two processes stay open,
+run them in turn, and measure CPU time, so other work on the machine affects both alike.
 """
 
 import argparse
@@ -29,7 +29,7 @@ MOST = 1.15
 
 
 def run(tree: Path, script: str, *arguments: str) -> str:
-    """Run a benchmark of a tree with that tree's own package; returns what it prints."""
+    """Run a benchmark of a tree with that tree's own package; returns its output."""
     environment = one_thread() | {"PYTHONPATH": str(tree / "src")}
     command = [sys.executable, str(tree / "benchmarks" / script), *arguments]
     return subprocess.run(command, env=environment, check=True, capture_output=True, text=True, cwd=tree).stdout
@@ -57,7 +57,7 @@ def search_seconds(tree: Path) -> dict[str, float]:
 
 
 class TaskProcess:
-    """A process that runs region tasks with the package of a tree whenever it is asked to."""
+    """A process that runs region tasks with the package of a tree, on request."""
 
     def __init__(self, tree: Path) -> None:
         environment = one_thread() | {"PYTHONPATH": str(tree / "src")}
@@ -79,7 +79,7 @@ class TaskProcess:
 
 
 def answer_tasks() -> int:
-    """What a `TaskProcess` does: for each name of a task that is read, print the seconds of one run."""
+    """The loop of a `TaskProcess`: for each task name that it reads, print the seconds of one run."""
     tasks = load_tasks(TASKS, [])
     for line in sys.stdin:
         layers, expected = tasks[line.strip()]
@@ -118,11 +118,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("commit", help="the commit to compare with")
     parser.add_argument("--models", nargs="*", default=MODELS, help="networks whose maps are compared; none: no maps")
-    parser.add_argument("--rounds", type=int, default=3, help="how often both run each map in turn")
-    parser.add_argument("--pairs", type=int, default=25, help="how often both run each region task in turn")
-    parser.add_argument("--repetitions", type=int, default=3, help="maps of each kind in one process")
-    parser.add_argument("--no-tasks", action="store_true", help="leave the region tasks out")
-    parser.add_argument("--no-engines", action="store_true", help="leave refinements and searches out")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds in which both run each map")
+    parser.add_argument("--pairs", type=int, default=25, help="rounds in which both run each region task")
+    parser.add_argument("--repetitions", type=int, default=3, help="maps of each kind per process")
+    parser.add_argument("--no-tasks", action="store_true", help="skip the region tasks")
+    parser.add_argument("--no-engines", action="store_true", help="skip refinements and searches")
     parser.add_argument("--out", type=Path, default=RESULTS / "against.json")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as place:

@@ -1,7 +1,7 @@
-"""Attention once more, with torch's autograd in float64: networks, perturbations, methods, properties, batch by batch.
+"""A second implementation of attention, by torch's autograd in float64: networks, perturbations, methods, properties.
 
-Nothing of the package is used but its bundled files and the noises of SmoothGrad. The definitions are those of
-docs/attention.md and of the guide.
+It works in batches, and uses only the package's bundled files and the noises of SmoothGrad. docs/attention.md and the
+guide give the definitions.
 """
 
 from collections.abc import Callable, Sequence
@@ -77,7 +77,7 @@ class Domain:
         return (self.moved(image, thetas) + brightness).clip(0, 1)
 
     def moved(self, values: Array, thetas: Array) -> Array:
-        """Return what an array (…, H, W) of the unperturbed image becomes (N or 1, …, H, W)."""
+        """Return an array (…, H, W) of the unperturbed image, moved with the image: (N or 1, …, H, W)."""
         if self.name == "BP":
             return values[None]
         share = thetas[:, 1].reshape(-1, *(1,) * values.ndim)
@@ -104,7 +104,7 @@ class Explanation:
         return np.concatenate(found)
 
     def gradients(self, network: Network, images: Array, classes: Sequence[int]) -> Array:
-        """Return the gradients (N, K', C, H, W) that maps with the image as a factor are made of."""
+        """Return the gradients (N, K', C, H, W) behind maps that have the image as a factor."""
         if self.name != "integrated":
             return _gradients(network, images, classes)
         steps, baseline = self.settings["steps"], self.settings["baseline"]

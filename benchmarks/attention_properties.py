@@ -1,13 +1,12 @@
-"""What do properties of attention cost: a map that asks for the object against one that asks for the distance?
+"""What do properties of attention cost: maps for `object` compared with maps for the distance?
 
     python benchmarks/attention_properties.py --part map
     python benchmarks/attention_properties.py --part refine --model M-CNN-M --images 10
 
-`map`: both questions take turns in one process, so that other work on the machine slows both; the ratio compares CPU
-time of the process. The object is asked of gradients, and of gradients times the image where nothing moves. Attention
-that is kept everywhere costs more to prove, because kinks are examined too: then the distance is asked with a δ that
-keeps it everywhere as well. `refine`: refinements of `object --tau 90%` until 99.9 %
-are decided, in seconds of wall clock.
+`map`: both questions alternate in one process, so other work on the machine slows both; the ratio compares CPU time.
+`object` is measured for gradients, and for gradients times the image if nothing moves. Attention that is kept
+everywhere costs more to prove, because kinks must be examined; then the distance gets a δ that keeps it everywhere,
+too. `refine`: wall-clock seconds until 99.9 % of the domain are decided for `object --tau 90%`.
 """
 
 import argparse
@@ -29,7 +28,7 @@ from steadygaze.question import Question, make_question
 from steadygaze.results.result import Result
 from timing import write_json
 
-QUESTION = "what properties of attention cost, against the distance"
+QUESTION = "cost of properties of attention, relative to the distance"
 MASK = "auto:bright=0.2,grow=1"
 OPTIONS: dict[str, dict[str, Any]] = {
     "distance": {"delta": "25%"},
@@ -38,11 +37,11 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "input×gradient": {"attention": "object", "tau": "90%", "mask": MASK, "explain": "input-x-gradient"},
 }
 MOST = {"object": 1.2, "input×gradient": 1.5}
-"""The largest ratio to the distance that each is meant to have."""
+"""The targets: the largest ratio to the distance."""
 
 
 def question_of(asked: Asked, name: str, *, wanted: str = "both") -> Question:
-    """A question that nothing was computed for yet, with a checked model."""
+    """A fresh question without cached values, with a checked model."""
     found = make_question(asked.model, asked.image, specs(asked.domain), property=wanted, **OPTIONS[name])
     _ = found.agreement
     return found
@@ -117,7 +116,7 @@ def measure_refinements(options: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def main() -> int:
-    """Run one part, print its rows, and store them if asked to."""
+    """Run one part, print its rows, and store them with `--out`."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--part", choices=("map", "refine"), default="map")
     parser.add_argument("--model", action="append", help="a bundled network; may be given several times")

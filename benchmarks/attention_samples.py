@@ -3,9 +3,9 @@
     python benchmarks/attention_samples.py                                     # everything: about two hours
     python benchmarks/attention_samples.py --models M-FNN-100 --methods gradient smoothgrad:n=2 --thetas 2000
 
-Every question is answered by the engine that steadygaze chooses, within a few seconds: what is open then is not
-sampled. Thetas lie anywhere inside pieces and boxes with a label, larger ones more often; at some of them the loss
-itself is compared, too. `attention_by_torch.py` is the other implementation. A contradiction fails the benchmark.
+steadygaze answers every question with the engine it chooses, within a few seconds; parts that stay open are not
+sampled. Thetas lie inside pieces and boxes with a label, more often in larger ones. At some thetas the loss itself is
+compared, too. `attention_by_torch.py` is the other implementation. A contradiction fails the benchmark.
 """
 
 import argparse
@@ -45,11 +45,11 @@ PROPERTIES: dict[str, dict[str, Any]] = {
 }
 DOMAINS = (Domain("BP", 0.1), Domain("TB", 0.1))
 BRIGHT = {"C-RESNET": 0.7}
-"""What belongs to the object, for networks whose images have a coloured background; 0.2 for all others."""
+"""The brightness from which pixels belong to the object, for networks with coloured backgrounds; 0.2 for all others."""
 LAYERS = {"M-CNN-S": "relu1", "M-CNN-S-object": "relu2", "M-MAXPOOL": "pool1", "M-RESNET": "add2", "C-RESNET": "relu3"}
-"""The layer of Grad-CAM: after ReLUs, a pool, a residual sum."""
+"""The layer of Grad-CAM: ReLUs, a pool, a residual sum."""
 CLOSE = 1e-9
-"""Losses closer to the limit than this share of it are not compared: torch rounds."""
+"""Losses closer to the limit than this share of it are not compared, because torch rounds."""
 VALUES = 20
 """Thetas of each question at which the loss itself is compared with `Result.at`, to 1e-9."""
 STRIP = 1e-6
@@ -57,7 +57,7 @@ STRIP = 1e-6
 
 
 def answer(question: Question, seconds: float) -> Result:
-    """The answer of the chosen engine within a few seconds; refused where no engine proves the method."""
+    """The answer of the chosen engine within a few seconds; refused if no engine proves the method."""
     limits = Limits(timeout_seconds=seconds, memory_gib=3.0)
     return run(question, "auto", threads=1, budget=Budget(limits))
 
@@ -111,7 +111,7 @@ def losses_by_torch(question: Question, network: Network, domain: Domain, thetas
     images = domain.images(image, thetas)
     actual = method.maps(network, images, classes)
     if method.has_image:
-        # The gradients of the unperturbed image, moved along, times the image at theta.
+        # The gradients of the unperturbed image, moved with it, times the image at theta.
         moved = domain.moved(method.gradients(network, image[None], classes)[0], thetas)
         expected = method.factor(images) * moved
     else:
@@ -134,7 +134,8 @@ def own_mask(image: np.ndarray, bright: float) -> np.ndarray:
 
 
 def compare(question: Question, result: Result, network: Network, domain: Domain, count: int) -> dict[str, Any]:
-    """Compare labels at thetas: how many were compared, how many contradict, how much of the domain has a label."""
+    """Compare labels at thetas: the numbers of comparisons and contradictions, and the share of the domain with a
+    label."""
     thetas, kept = labelled(result, count, np.random.default_rng(7))
     limit = question.own_limit
     found = losses_by_torch(question, network, domain, thetas) if len(thetas) else np.zeros(0)
@@ -154,7 +155,7 @@ def compare(question: Question, result: Result, network: Network, domain: Domain
 
 
 def questions(options: argparse.Namespace) -> Iterator[tuple[str, str, str, Domain, Question]]:
-    """All questions that fit together."""
+    """All valid combinations of options."""
     for model in options.models:
         for text in options.methods:
             if text == "gradcam" and model not in LAYERS:

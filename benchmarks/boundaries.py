@@ -1,10 +1,11 @@
-"""Does the search that follows the boundary alone find exactly the components of the map's outermost boundary?
+"""Does `--method boundary` find exactly the components of the outermost boundary in the map?
 
     python benchmarks/boundaries.py                      # 300 problems on FNN-100 … 800 and CNN-S, cr and ar
     python benchmarks/boundaries.py --only M-FNN-100     # some problems
 
-A component is compared by the regions (knot cell and pattern) along it, on its inner and on its outer side. One thread.
-Ends with exit code 1 if one differs, or if a search fails. (`every_search.py` tells how many regions gbs visits.)
+Components are compared by the regions (knot cell and pattern) along them, on the inner and on the outer side. Uses one
+thread. Ends with exit code 1 if a component differs, or if a search fails. (`every_search.py` counts the regions that
+gbs visits.)
 """
 
 import argparse
@@ -31,7 +32,7 @@ NETWORKS = [f"{data}-{size}" for size in (*SIZES, "CNN-S") for data in "MF"]
 
 
 def keys_of(result: Result) -> list[bytes]:
-    """The key of every region of a map, as the traversal writes it."""
+    """The key of every region of a map, in the form that the traversal uses."""
     regions, cells = result.tiling.answers.regions, result.tiling.answers.compound.programs
     clips = [row.tobytes() for row in regions.clips]
     patterns = [row.tobytes() for row in regions.patterns]
@@ -42,7 +43,7 @@ def keys_of(result: Result) -> list[bytes]:
 
 
 def differences(result: Result, keys: Sequence[bytes], found: Result, wanted: Property) -> list[str]:
-    """What is wrong with the components that a search found, in words; nothing if they are the map's."""
+    """Errors in the components that a search found, in words; empty if they are those of the map."""
     answers = result.tiling.answers
     exact = find_boundary(answers.compound, result.stopped, result.answer.joint, wanted)
     expected = {
@@ -57,7 +58,7 @@ def differences(result: Result, keys: Sequence[bytes], found: Result, wanted: Pr
 
 
 def compare(asked: Asked, model: Any, properties: Sequence[str]) -> tuple[list[dict[str, Any]], Any]:
-    """Compare one problem for every property: rows, and the model to go on with."""
+    """Compare one problem for every property: rows, and the model for the next problem."""
     problem = question_of(asked, "both", model=model)
     result = run(problem, "map", threads=1)
     keys = keys_of(result)

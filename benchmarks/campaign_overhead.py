@@ -1,10 +1,11 @@
-"""What does the runner of campaigns add to a problem, and how much more do two workers get done than one?
+"""How much time does the campaign runner add to a problem, and how much more do two workers achieve than one?
 
     python benchmarks/campaign_overhead.py
     python benchmarks/campaign_overhead.py --problems 10 --repetitions 1
 
-Overhead: a campaign with one worker; the time from its first row to its last, less the seconds of its problems, divided
-by their number. Throughput: the same problems by one worker and by two, in turn, once all workers are ready.
+Overhead: the time from the first to the last row of a campaign with one worker, minus the seconds of its problems,
+divided by their number. Throughput: one worker and two workers alternate on the same problems, once all workers are
+ready.
 """
 
 import argparse
@@ -54,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def small_plan(problems: int) -> Plan:
-    """The first problems of the paper's plan that are a map of an FNN-200 and of about a second at most."""
+    """The first problems of the paper's plan that map an FNN-200 and take at most about a second."""
     plan = read_plan("paper")
     chosen = [
         task
@@ -65,7 +66,7 @@ def small_plan(problems: int) -> Plan:
 
 
 def overhead_ms(plan: Plan) -> float:
-    """Milliseconds that a campaign with one worker takes for a problem besides solving it."""
+    """Milliseconds per problem that a campaign with one worker adds to solving."""
     moments: list[float] = []
 
     def note(advance: CampaignProgress) -> None:
@@ -82,7 +83,7 @@ def overhead_ms(plan: Plan) -> float:
 
 
 def throughput_ratios(plan: Plan, repetitions: int) -> list[float]:
-    """How many times as fast two workers are as one, pair by pair."""
+    """The speed of two workers over that of one, pair by pair."""
     questions = [
         Asked(task.key, plan.question(task), ProcessLimits(task.seconds, task.memory_gib)) for task in plan.tasks
     ]
@@ -97,7 +98,7 @@ def throughput_ratios(plan: Plan, repetitions: int) -> list[float]:
 
 
 def warm_up(pool: Pool, question: Asked) -> None:
-    """Solve something until all workers have had a part in it."""
+    """Solve small problems until every worker has solved one."""
     until = time.monotonic() + START_SECONDS
     for _ in itertools.takewhile(lambda _: len(pool.ready) < pool.size, itertools.count()):
         if time.monotonic() > until:

@@ -1,13 +1,13 @@
-"""What does a region cost on convolutions below several dense layers, against a bundled network with one dense layer?
+"""What does a region cost with several dense layers above convolutions, compared with one dense layer?
 
     python benchmarks/conv_dense.py --model ../shared/models/cifar10_small.onnx
     python benchmarks/conv_dense.py --model network.onnx --images photo.png other.png --rounds 3
 
-Maps: both labels over brightness 0..0.1 × a patch of 6×6, 0..0.3, and M-CNN-S over brightness × the same patch, [0, 1]
-each, which has about as many regions; in turn, on one thread, in seconds of the processor. A region costs its share of
-subdivision, attention and labels, as in `map.py`; the whole run, with the self-check, has a column of its own.
-Refinements: AR at 50 % over the first domain until 1 % is open, image by image. Every map is compared with plain passes
-at sampled thetas.
+Maps: the given network with both labels over brightness 0..0.1 × a patch of 6×6, 0..0.3, and M-CNN-S over brightness ×
+the same patch, [0, 1] each, which has about as many regions. Both alternate on one thread, measured in CPU time. The
+cost of a region covers subdivision, attention and labels, as in `map.py`; the whole run with its self-check has its own
+column. Refinements: AR at 50 % over the first domain until 1 % is open, image by image. Every map is compared with
+plain passes at sampled thetas.
 """
 
 import argparse
@@ -43,20 +43,20 @@ PHASES = ("walk", "attention", "labels")
 
 MOST_RATIO = 3.0
 LIMIT_SECONDS, OPEN = 30.0, 0.01
-"""A region may cost so many of the baseline; a refinement must leave at most OPEN of the domain in so much time."""
+"""Targets: the cost of a region over that of the baseline, and the seconds until at most OPEN of the domain is left."""
 
 IMAGES = CHECKOUT.parent / "shared" / "data" / "cifar10" / "test_first100.npz"
 
 
 def solve(question: Question, method: str, **options: Any) -> tuple[float, Result]:
-    """Seconds of the processor for a question that was not asked before, and the result with those of its phases."""
+    """CPU seconds for a fresh question, and the result with the CPU seconds of its phases."""
     start = time.process_time()
     result = run(question, method, threads=1, **options)
     return time.process_time() - start, result
 
 
 def time_maps(model: str, image: str, rounds: int, samples: int) -> dict[str, Any]:
-    """Both networks in turn: microseconds a region by phase and in all, and the ratios round by round."""
+    """Both networks in turn: microseconds per region by phase and in total, and the ratio of each round."""
     asked = {"model": (model, image, SMALL), "baseline": (BASELINE, BASELINE_IMAGE, WHOLE)}
     regions, problems, compared = {}, [], 0
     for name, (network, picture, domain) in asked.items():  # compiles or loads the kernels
@@ -67,7 +67,7 @@ def time_maps(model: str, image: str, rounds: int, samples: int) -> dict[str, An
     costs: dict[str, list[dict[str, float]]] = {name: [] for name in asked}
     for _ in range(rounds):
         for name, (network, picture, domain) in asked.items():
-            # The phases of a run are timed by this clock.
+            # Runs time their phases by this clock.
             with mock.patch.object(time, "perf_counter", time.process_time):
                 seconds, result = solve(make_question(network, picture, domain), "map")
             parts = {phase: result.seconds.get(phase, 0.0) for phase in PHASES}
@@ -87,7 +87,7 @@ def time_maps(model: str, image: str, rounds: int, samples: int) -> dict[str, An
 
 
 def time_refinement(model: str, image: str) -> dict[str, Any]:
-    """One refinement for AR within the limit: its seconds, by the clock and of the processor, and what stays open."""
+    """One refinement for AR within the limit: wall-clock and CPU seconds, and the open share."""
     question = make_question(model, image, SMALL, property="ar", delta=DELTA)
     started = time.perf_counter()
     seconds, result = solve(question, "refine", until=OPEN, budget=Budget(Limits(LIMIT_SECONDS)))
@@ -101,7 +101,7 @@ def time_refinement(model: str, image: str) -> dict[str, Any]:
 
 
 def image_files(given: Sequence[str], count: int, folder: Path) -> list[str]:
-    """The images to ask about: files as they are, and the first images of an array file with `images` (N, H, W, C)."""
+    """The images: files as they are, and the first images of an array file with `images` (N, H, W, C)."""
     found = [name for name in given if not name.endswith(".npz")]
     for name in given:
         if name.endswith(".npz"):
@@ -115,8 +115,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", required=True, help="an ONNX file with colour images of at least 18×18 pixels")
     parser.add_argument("--images", nargs="+", default=[str(IMAGES)], help="image files, or an .npz file of images")
-    parser.add_argument("--maps", type=int, default=10, help="the first so many images are mapped")
-    parser.add_argument("--refinements", type=int, default=10, help="the first so many images are refined")
+    parser.add_argument("--maps", type=int, default=10, help="number of images to map, from the first")
+    parser.add_argument("--refinements", type=int, default=10, help="number of images to refine, from the first")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--samples", type=int, default=200, help="thetas at which each map is compared")
     parser.add_argument("--out", type=Path, default=RESULTS / "conv_dense.json")

@@ -1,8 +1,8 @@
-"""How long does the demo take after installation, with the kernels to compile and without?
+"""How long does the demo take after installation, with and without compilation?
 
     python benchmarks/demo_time.py
 
-Runs `steadygaze demo` twice with an empty folder for compiled kernels, which the second run finds filled.
+Runs `steadygaze demo` twice. The first run starts with an empty folder for compiled kernels and fills it.
 """
 
 import argparse

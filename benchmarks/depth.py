@@ -1,9 +1,9 @@
-"""What keeping correlations gains on deep networks: shares of a domain that bounds alone decide, by depth.
+"""How much do correlations help on deep networks? Shares of a domain that bounds alone decide, by depth.
 
-For the bundled fully connected networks of 2 to 16 layers, boxes of a fixed grid are bounded with no, some and many
-generators for each layer. The relaxation errors of single neurons are kept apart by generators; without them they add
-up as intervals. Prints the share of the boxes whose label is decided and the multiplications for each box, and what
-`refine` chooses by itself. Counts only: nothing here depends on the machine.
+Bounds the boxes of a fixed grid for the bundled fully connected networks of 2 to 16 layers, with no, some and many
+generators per layer. Generators keep the relaxation errors of single neurons apart; without them, these errors add up
+as intervals. Prints the share of boxes with a decided label, the multiplications per box, and the choice of `refine`.
+All numbers are counts and do not depend on the machine.
 """
 
 import argparse
@@ -20,11 +20,11 @@ from timing import commit
 
 ROOMS = (0, 8, 64)
 LEVELS = (4, 5, 6)
-"""Grids of 16, 32 and 64 boxes along each axis; from the finer ones every second and fourth box is taken."""
+"""Grids of 16, 32 and 64 boxes along each axis; the finer ones use every second and every fourth box."""
 
 
 def grid(level: int) -> tuple[np.ndarray, np.ndarray]:
-    """Corners low and high (256, 2) of boxes with sides of 2 to minus `level`, spread evenly over the unit square."""
+    """Corners low and high (256, 2) of boxes with sides of 2^-level, spread evenly over the unit square."""
     side, step = 2.0**-level, 2.0 ** (level - 4)
     places = np.arange(16) * step * side
     low = np.stack(np.meshgrid(places, places, indexing="ij"), axis=-1).reshape(-1, 2)

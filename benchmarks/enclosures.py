@@ -1,11 +1,10 @@
-"""How tight are enclosures of moved pixels, how long does one take for a whole image, and does any sample leave one?
+"""How tight are enclosures of moved pixels, how long does a whole image take, and does any sample lie outside?
 
     python benchmarks/enclosures.py
 
-Rotates a bundled image over boxes of 0.25° and 1°, and compares the width of every pixel whose range exceeds 0.01 with
-that range, sampled at 201 angles. Times are those of the fastest of many calls, in CPU time of this process. Then
-100,000 thetas of each curved family and of combinations are sampled in boxes of all sizes: no pixel may leave its
-enclosure.
+Rotates a bundled image over boxes of 0.25° and 1°. For every pixel whose range, sampled at 201 angles, exceeds 0.01,
+the width of its enclosure is compared with that range. Times are CPU seconds of the fastest of many calls. Then 100,000
+thetas of each curved family and of combinations are sampled in boxes of all sizes: no pixel may leave its enclosure.
 """
 
 import argparse
@@ -61,12 +60,12 @@ def measure(name: str, most: float, degrees: float) -> dict[str, object]:
 
 
 def excess(perturbed: Perturbed, low: np.ndarray, high: np.ndarray, count: int, seed: int = 0) -> float:
-    """How far the farthest of sampled pixels leaves its enclosure on one box in t; negative if none does."""
+    """The largest distance of a sampled pixel outside its enclosure on one box in t; negative if none is outside."""
     assert perturbed.curve is not None
     found = perturbed.curve.enclose(perturbed.box(low[None], high[None]))
     generator, d, worst = np.random.default_rng(seed), len(low), -np.inf
     for _ in range(0, count, AT_ONCE):
-        # Ends, the middle, and what lies between.
+        # Ends, the middle, and points between.
         e = np.where(
             generator.random((AT_ONCE, d)) < 0.3,
             generator.integers(-1, 2, (AT_ONCE, d)),
@@ -80,7 +79,7 @@ def excess(perturbed: Perturbed, low: np.ndarray, high: np.ndarray, count: int, 
 
 
 def sample(specs: Sequence[str], samples: int) -> dict[str, object]:
-    """The farthest that any pixel of a small colour image leaves its enclosure."""
+    """The largest distance of any pixel of a small colour image outside its enclosure."""
     image = given_image("colour:69990")[0][:, 6:20, 8:20]
     perturbed = compose(parse_specs(specs), image)
     generator, worst = np.random.default_rng(1), -np.inf

@@ -1,11 +1,12 @@
-"""Is every problem of the paper on FNN-100 … 800 and CNN-S mapped, in how much time and memory, and what stays open?
+"""Can every problem of the paper on FNN-100 … 800 and CNN-S be mapped, and how much stays undecided?
 
-    python benchmarks/every_map.py                     # 300 problems, some five minutes
-    python benchmarks/every_map.py M-FNN-100 F-CNN-S   # some networks only
+    python benchmarks/every_map.py # 300 problems, about five minutes python benchmarks/every_map.py M-FNN-100 F-CNN-S #
+    some networks only
 
-One thread; networks one after another in one process, so the peak of memory is that of all maps up to then. Ends with
-exit code 1 if a problem fails or a map is not complete; every map passes the self-check of a run. `undecided` is the
-share of the domain where the label or the attention at δ = 3.0 is not decided, kinks included.
+Also measures time and memory, on one thread. Networks run one after another in one process, so the peak memory covers
+all maps up to then. Ends with exit code 1 if a problem fails or a map is not complete; every map passes the self-check
+of a run. `undecided` is the share of the domain where the label or the attention at δ = 3.0 is undecided, kinks
+included.
 """
 
 import argparse
@@ -28,11 +29,11 @@ DOMAINS = {
 }
 
 TARGETS = {"median": 1e-6, "most": 1e-4}
-"""The undecided share, in the median of all problems and at most."""
+"""Targets: the median and the maximum of the undecided share over all problems."""
 
 
 def run_network(name: str) -> dict[str, object]:
-    """All thirty problems of one network: failures, regions, seconds with checks, peak of memory."""
+    """All thirty problems of one network: failures, regions, seconds with checks, peak memory."""
     failures, regions, undecided, seconds = [], [], [], 0.0
     model: object = name
     for index in range(69990, 70000):

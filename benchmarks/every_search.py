@@ -1,13 +1,13 @@
-"""Does every search of the paper's problems end, and in how much time, memory, and part of the domain?
+"""Does every search of the paper's problems end, in how much time and memory, and how much of the domain does it visit?
 
     python benchmarks/every_search.py                             # 240 problems on FNN-100 … 800, five searches each
     python benchmarks/every_search.py --cnn-m                     # and gbs for cr on M-CNN-M, thirty problems
     python benchmarks/every_search.py --sizes FNN-100 --only BP   # some sizes, some problems
     python benchmarks/every_search.py --resume                    # networks missing in the results of this commit
 
-Every network is searched in a process of its own (`one_search.py`), one thread. Ends with exit code 1 if a search does
-not end, or if a region, a label or a status is wrong by the search's own regions, by a plain pass or by the full map
-(no map on M-CNN-M). A missed target is shown and stored.
+Every network is searched in its own process (`one_search.py`), on one thread. Ends with exit code 1 if a search does
+not end, or if its own regions, a plain pass or the full map (not for M-CNN-M) contradict a region, a label or a status.
+A missed target is shown and stored.
 """
 
 import argparse
@@ -25,12 +25,12 @@ from timing import RESULTS, Spread, exit_code, one_thread, print_table, write_js
 SEARCHES = ("gbs:cr", "gbs:ar", "gbs:both", "boundary:cr", "boundary:ar")
 LARGE = "M-CNN-M"
 TARGETS = {"seconds": 60.0, "peak_mib": 4096.0}
-"""For M-CNN-M, where the paper ran out of memory: every problem below this."""
+"""The limits for every problem of M-CNN-M, where the paper ran out of memory."""
 COLUMNS = ("asked", "status", "seconds", "visited", "visited_share", "regions", "face_checks", "lps", "failures")
 
 
 def run_network(model: str, searches: Sequence[str], options: argparse.Namespace) -> dict[str, Any]:
-    """Search all problems of one network in a process of its own: {model, peak_mib, rows}."""
+    """Search all problems of one network in its own process: {model, peak_mib, rows}."""
     script = Path(__file__).resolve().parent / "one_search.py"
     command = [sys.executable, str(script), model, "--searches", *searches, "--only", *options.only]
     command += ["--timeout", str(options.timeout), "--samples", str(options.samples), "--shift", options.shift]
@@ -44,7 +44,7 @@ def run_network(model: str, searches: Sequence[str], options: argparse.Namespace
 
 
 def grouped(network: dict[str, Any]) -> list[dict[str, Any]]:
-    """The rows of a network by search: every column a list, what is wrong with the name of its problem."""
+    """The rows of a network by search: every column is a list, and errors start with the name of their problem."""
     groups = []
     for search in dict.fromkeys(row["search"] for row in network["rows"]):
         rows = [row for row in network["rows"] if row["search"] == search]
@@ -57,7 +57,7 @@ def grouped(network: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def is_met(group: dict[str, Any]) -> dict[str, bool]:
-    """Which targets a group meets; only M-CNN-M has some."""
+    """The targets that a group meets; only M-CNN-M has targets."""
     if group["model"] != LARGE:
         return {}
     times, peak = group["seconds"], group["peak_mib"]
@@ -68,7 +68,7 @@ def is_met(group: dict[str, Any]) -> dict[str, bool]:
 
 
 def shown(group: dict[str, Any]) -> dict[str, str]:
-    """A group as text: medians, in brackets smallest and largest; a missed target is marked."""
+    """A group as text: medians with smallest and largest in brackets; a missed target is marked."""
     cells = dict.fromkeys(
         ("network", "search", "ended", "robust", "s", "visited", "share visited", "of the map", "peak MiB", ""), ""
     )
@@ -94,7 +94,7 @@ def shown(group: dict[str, Any]) -> dict[str, str]:
 
 
 def against_gbs(groups: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """How many regions `boundary` visits against gbs with w^δ = 0.2, problem by problem, for each property."""
+    """The regions that `boundary` visits over those of gbs with w^δ = 0.2, problem by problem, for each property."""
     visits: dict[str, dict[str, int]] = {}
     for group in groups:
         for asked, count in zip(group["asked"], group["visited"], strict=True):
@@ -152,7 +152,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             boundary_against_gbs=against_gbs(groups),
         )  # fmt: skip
     if not groups:
-        print("no problem is named so: expected phrases such as BP, M-FNN-100 or :69990 after --only", file=sys.stderr)
+        print("no such problem: expected phrases such as BP, M-FNN-100 or :69990 after --only", file=sys.stderr)
         return 2
     print_table([shown(group) for group in groups])
     compared = against_gbs(groups)

@@ -32,7 +32,7 @@ ATTRIBUTES = (
 )
 # fmt: on
 
-# Nodes from 'image' to 'y', as (operator, inputs, outputs, attributes), and the constants that they read.
+# Nodes from 'image' to 'y', as (operator, inputs, outputs, attributes), and their constants.
 BODIES: tuple[tuple[list[tuple], dict[str, Any]], ...] = (
     (
         [
@@ -162,7 +162,7 @@ def models() -> Iterator[ModelProto]:
 
 
 def _constant(value: Any) -> np.ndarray:
-    """A tuple is the shape of random weights; anything else is the value itself."""
+    """A tuple is the shape of random weights; any other entry is the value itself."""
     if isinstance(value, tuple):
         return np.abs(np.random.default_rng(1).normal(size=value)).astype(np.float32)
     array = np.asarray(value)

@@ -1,11 +1,11 @@
-"""Does the reader answer damaged model files in one line, in time and memory, and does it read valid ones right?
+"""Does the reader refuse damaged model files in one line, within limits, and read valid ones correctly?
 
     python benchmarks/fuzz_reader.py --minutes 10
 
 Damages bytes and fields of small models that use every supported operator, and reads them as `verify` does: file,
-graph, onnxruntime session. A file must be refused in one line, or be read. Each takes at most two seconds and a GiB. A
-crash, any other exception, and a file that takes longer are failures; `--keep` stores their files. A graph whose logits
-differ from onnxruntime's is counted: `verify` refuses it.
+graph, onnxruntime session. The reader must either read a file or refuse it in one line, within two seconds and one GiB.
+A crash, any other exception, and a file that takes longer are failures; `--keep` stores their files. Graphs whose
+logits differ from onnxruntime's are counted: `verify` refuses them.
 """
 
 import argparse
@@ -36,7 +36,7 @@ STEP = 1e-3  # share of the largest logit by which graph and onnxruntime may dif
 
 
 def read(path: Path) -> str:
-    """What becomes of a file: 'read', 'refused', 'differs' (from onnxruntime), or 'not finite'."""
+    """The outcome of reading a file: 'read', 'refused', 'differs' (from onnxruntime), or 'not finite'."""
     try:
         try:
             file = read_onnx(path)
@@ -55,7 +55,7 @@ def read(path: Path) -> str:
             raise ModelError(f"{path.name}: names that are not text") from None
     except ModelError as error:
         if "\n" in str(error) or path.name not in str(error):
-            raise ValueError(f"the refusal is no line that names the file: {error}") from None
+            raise ValueError(f"the refusal is not one line that names the file: {error}") from None
         return "refused"
     if not (np.isfinite(ours).all() and np.isfinite(theirs).all()):
         return "not finite"
@@ -64,7 +64,7 @@ def read(path: Path) -> str:
 
 
 def work(seed: int, seconds: float, folder: Path) -> None:
-    """Damage and read models until time is up; failures go to a file as lines of JSON."""
+    """Damage and read models until the time is up; append failures to a file as lines of JSON."""
     generator = np.random.default_rng(seed)
     valid = list(models())
     path, end, outcomes = folder / "case.onnx", time.monotonic() + seconds, Counter()
@@ -121,7 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=1.0, help=f"at most {LONGEST:g}")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--keep", type=Path, help="a folder for the files that failed")
+    parser.add_argument("--keep", type=Path, help="folder for the files that failed")
     parser.add_argument("--out", type=Path, default=RESULTS / "fuzz_reader.json")
     options = parser.parse_args(arguments)
     seconds, seed, counts = 60.0 * min(options.minutes, LONGEST), options.seed, Counter()

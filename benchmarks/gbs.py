@@ -1,11 +1,11 @@
-"""How many regions does the boundary search visit in a second, against the printed one in the same run?
+"""How many regions per second does the boundary search visit, compared with the printed search in the same run?
 
-    python benchmarks/gbs.py                                    # twelve problems, three properties: twenty minutes
-    python benchmarks/gbs.py --only M-FNN-100 --seconds 5       # a short look
-    python benchmarks/gbs.py --resume                           # what is missing in the results of this commit
+    python benchmarks/gbs.py # twelve problems, three properties: twenty minutes python benchmarks/gbs.py --only
+    M-FNN-100 --seconds 5 # a short look python benchmarks/gbs.py --resume # problems missing in the results of this
+    commit
 
-One thread. Ends with exit code 1 if the search of the package visits something that is no region of the full map, or
-labels it otherwise, whatever the speed; a missed target is shown and stored.
+Uses one thread. Ends with exit code 1 if the search of the package visits a region that the full map does not have, or
+labels it differently, whatever the speed; a missed target is shown and stored.
 """
 
 import argparse
@@ -31,11 +31,11 @@ from timing import RESULTS, Spread, clock, exit_code, print_table, write_json
 TARGETS = {"times_printed": 1000}
 KINDS: dict[str, Kind] = {"cr": "CR", "ar": "AR", "both": "CRAR"}
 TIMEOUT = 600.0
-"""Seconds after which the search of the package is given up; a search that does not end is wrong."""
+"""Time limit in seconds for the search of the package; a search that does not end counts as wrong."""
 
 
 def measure(asked: Asked, wanted: str, *, repetitions: int, seconds: float, samples: int, shift: str) -> dict[str, Any]:
-    """Both searches of one problem, and what is wrong with that of the package."""
+    """Both searches of one problem, and the errors of the package's search."""
     row: dict[str, Any] = {"asked": str(asked), "property": wanted, "wrong": []}
     first = question_of(asked, wanted, shift=shift)
     counts, times = [], []
@@ -103,7 +103,7 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--only", nargs="*", default=[], help="problems whose name contains one of these, e.g. TP :69990"
     )
-    parser.add_argument("--seconds", type=float, default=30.0, help="time of the printed search, for each")
+    parser.add_argument("--seconds", type=float, default=30.0, help="seconds of the printed search, for each problem")
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--samples", type=int, default=300, help="visited regions that are compared with the map")
     parser.add_argument("--shift", default=SHIFT, help="the translation by one pixel: dx=1 or dy=1")
@@ -131,7 +131,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             )  # fmt: skip
     if not rows:
         names = ", ".join(str(asked) for asked in sample())
-        print(f"no problem of the sample is named so; expected part of one of: {names}", file=sys.stderr)
+        print(f"no problem of the sample has such a name; expected a part of one of: {names}", file=sys.stderr)
         return 2
     print_table([shown(row) for row in rows])
     print(f"\nregions a second over printed patterns a second (target: {TARGETS['times_printed']:,} in the median):")

@@ -1,10 +1,10 @@
-"""How much does `verify` in a loop over images of one network save by reusing the network?
+"""How much time does `verify` save in a loop over images by reusing the network?
 
     python benchmarks/image_loop.py                  # M-FNN-100, ten images, five rounds
     python benchmarks/image_loop.py --model M-CNN-S --rounds 3
 
-Asks one question of every image in one process, in turn with the model read anew for each image and with the model that
-`read_model` keeps. Ends with exit code 1 if the two give different maps.
+Maps every image twice in one process: with the model read again for each image, and with the model that `read_model`
+keeps. Ends with exit code 1 if the two maps differ.
 """
 
 import argparse
@@ -44,7 +44,7 @@ def is_same(one: Result, other: Result) -> bool:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", default="M-FNN-100")
-    parser.add_argument("--images", type=int, default=len(INDEXES), help="the first so many images of the paper")
+    parser.add_argument("--images", type=int, default=len(INDEXES), help="number of the paper's ten images")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--out", type=Path, default=RESULTS / "image_loop.json")
     options = parser.parse_args(arguments)
@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )  # fmt: skip
     rows = [row | {"saved": saved, "problems": sorted(differ)}]
     write_json(options.out, (__doc__ or "").splitlines()[0], repetitions=options.rounds, rows=rows)
-    return exit_code([f"{image}: another map with the model reused" for image in sorted(differ)])
+    return exit_code([f"{image}: reusing the model changes the map" for image in sorted(differ)])
 
 
 if __name__ == "__main__":

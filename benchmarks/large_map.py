@@ -1,12 +1,12 @@
-"""Do maps of millions of regions end, in how much time and memory, and how fast do they answer afterwards?
+"""How much time and memory do maps of millions of regions take, and how fast do they answer afterwards?
 
     python benchmarks/large_map.py                          # the thirty problems of M-CNN-M
     python benchmarks/large_map.py --models F-CNN-M --domains TB --images 2
 
-Every map is made by the command line in a process of its own, with both labels, self-check, one picture and its files.
-`overhead` is the wall time over the time for walk, attention and labels. Afterwards a process loads the stored result,
-answers for another threshold and looks up thetas. Ends with exit code 1 if a map is not complete or exits otherwise
-than with a verdict.
+The command line makes every map in its own process, with both labels, self-check, one picture and its files. `overhead`
+is the wall time over the time for walk, attention and labels. Then another process loads the stored result, answers for
+another threshold and looks up thetas. Ends with exit code 1 if a map is not complete or its exit code is not that of a
+verdict.
 """
 
 import argparse
@@ -60,7 +60,7 @@ print(json.dumps({"show_seconds": show, "at_ms": 1000 * float(np.median(spent)),
 
 
 def run_map(model: str, image: str, domain: str, folder: Path, threads: int) -> dict[str, Any]:
-    """One map by the command line, and what its files tell."""
+    """One map by the command line, and facts from its files."""
     perturbations = [word for spec in SPECS[domain] for word in ("--perturb", spec)]
     command = [
         sys.executable, "-m", "steadygaze", "verify", model, "--image", image, *perturbations, "--delta", "3.0",

@@ -1,9 +1,9 @@
-"""How long does a user wait for an answer that takes no time to compute?
+"""How long does a user wait for an answer that needs almost no computation?
 
     python benchmarks/latency.py
 
-Starts every command in fresh processes and takes the ratio of the medians to `python -c "import numpy"` in the same
-run. The commands alternate, so a busy machine slows down all of them alike. Code is compiled before the clock starts.
+Starts every command in fresh processes, and divides its median time by that of `python -c "import numpy"` in the same
+run. The commands alternate, so a busy machine slows all of them alike. Code is compiled before the clock starts.
 """
 
 import argparse
@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--out", type=Path, default=RESULTS / "latency.json")
     options = parser.parse_args(arguments)
-    # As for a user, Python keeps what it has compiled.
+    # Python keeps its compiled bytecode, as for a user.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     seconds: dict[str, list[float]] = {name: [] for name in COMMANDS}
     wrong = []

@@ -1,14 +1,14 @@
-"""Do runs end within their limits, whatever they are doing when a limit strikes?
+"""Do runs end within their limits, whatever phase they are in?
 
     python benchmarks/limits.py            # all cells
     python benchmarks/limits.py --only map # cells whose name contains a text
 
-Every cell starts one process: an engine, a limit and an interface (command line, Python, campaign). Limits of time and
-the times of Ctrl-C strike in different phases; the row names the phase that took longest. A run must end within 10 % or
-2 s (the larger) of its time limit, or 2 s after Ctrl-C; its memory may pass the limit by 10 %; its exit code must be
-one of a verdict; and its verdict and shares must not contradict a longer run. Code is compiled before the clock
-starts. On a busy machine a process waits for a processor: seconds beyond a limit count by the share of one processor
-that the process had (`processor`, at most 1); both numbers are in the rows.
+Every cell starts one process: an engine, a limit and an interface (command line, Python, campaign). Time limits and
+Ctrl-C hit different phases; the row names the phase that took longest. A run must end within 10 % or 2 s (the larger)
+of its time limit, or 2 s after Ctrl-C. Its memory may exceed the limit by 10 %. Its exit code must be that of a
+verdict, and its verdict and shares must not contradict a longer run. Code is compiled before the clock starts. On a
+busy machine a process waits for a processor, so seconds beyond a limit are multiplied by the share of one processor
+that the process had (`processor`, at most 1); the rows contain both numbers.
 """
 
 import argparse
@@ -105,7 +105,7 @@ def cells() -> Iterator[Cell]:
 
 
 def run_cell(cell: Cell, folder: Path) -> dict[str, Any]:
-    """Start the process of a cell; how it ended, with the answer that it gave."""
+    """Run the process of a cell; returns its exit and its answer."""
     command = {"command": _verify, "python": _python, "campaign": _campaign}[cell.interface](cell, folder)
     started = time.monotonic()
     with (folder / "stdout").open("wb") as out, (folder / "stderr").open("wb") as err:
@@ -190,7 +190,7 @@ def _campaign(cell: Cell, folder: Path) -> list[str]:
 
 
 def _read(path: Path, cell: Cell, folder: Path) -> dict[str, Any]:
-    """The answer of a process; empty if it gave none."""
+    """The answer of a process; empty if there is none."""
     if cell.interface == "campaign":
         rows = list((folder / "campaign" / "rows").glob("*.json"))
         row = json.loads(rows[0].read_text(encoding="utf-8")) if rows else {"answer": {}, "measured": {}}
@@ -208,7 +208,7 @@ def _read(path: Path, cell: Cell, folder: Path) -> dict[str, Any]:
 
 
 def faults(cell: Cell, row: Mapping[str, Any], full: Mapping[str, Any]) -> list[str]:
-    """What is wrong with a run, in words."""
+    """The errors of a run, in words."""
     found = []
     if cell.interface != "campaign" and CODES.get(row["code"]) != row["verdict"]:
         found.append(f"exit code {row['code']} with the verdict {row['verdict']}")
@@ -241,7 +241,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rows, full = [], {}
     with tempfile.TemporaryDirectory() as place:
         for name in dict.fromkeys(cell.question for cell in chosen):
-            # Proves whatever it says; longer than any cell. It also compiles what the cells need.
+            # A proved answer from a longer run than any cell. It also compiles the code that the cells need.
             full[name] = run_cell(Cell("command", "refine", name, timeout=LONG), _folder(place, f"full {name}"))
         for method, name in dict.fromkeys(
             (cell.method, "solid" if cell.question == "solid" else "small") for cell in chosen
@@ -275,7 +275,7 @@ def _missed(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _write(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write the rows so far: a run of all cells takes a while."""
+    """Write the rows so far, because all cells take a while."""
     write_json(path, (__doc__ or "").splitlines()[0], repetitions=1, rows=rows, missed=_missed(rows))
 
 

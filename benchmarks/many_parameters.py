@@ -1,12 +1,12 @@
-"""How much of a question with many parameters is decided in 30 s, and by how many boxes?
+"""How much of a domain with many parameters is decided in 30 s, and by how many boxes?
 
     python benchmarks/many_parameters.py    # --seeds 6 --seconds 30
 
-Two kinds of questions with four parameters stalled when boxes were halved alone: a network that depends on one of four
-parameters, and random networks with 10 inputs, 2 neurons and 2 classes, whose kinks cross the domain at any angle.
-Random networks with 4 inputs and layers of 10 and 2 neurons are asked, too. A bias field with 16 parameters (x^i y^j, i
-and j up to 3, each ± a small number) is asked for its verdict. Shares are compared with samples; the benchmark fails if
-a sampled share lies outside its bounds by five deviations.
+Two kinds of questions with four parameters stall if boxes are only halved: a network that depends on one of four
+parameters, and random networks with 10 inputs, 2 neurons and 2 classes, whose kinks cross the domain at any angle. The
+benchmark adds random networks with 4 inputs and layers of 10 and 2 neurons, and the verdict for a bias field with 16
+parameters (x^i y^j, i and j up to 3, each ± a small number). Shares are compared with samples; the benchmark fails if a
+sampled share lies outside its bounds by five deviations.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from steadygaze.engines.refine.pointwise import PointPasses
 from timing import RESULTS, print_table, write_json
 
 ASKED = 0.99
-"""The share that should be decided."""
+"""The target: the decided share."""
 LAYOUTS = {"10-2-2": (10, 2, 2), "4-10-2-2": (4, 10, 2, 2)}
 SAMPLES = 20_000
 RANGES = (0.01, 0.05, 0.1, 0.3)

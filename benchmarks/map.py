@@ -1,10 +1,10 @@
-"""What does a region of the full map cost, against the printed search and against a pass of the affine form?
+"""What does a region of the full map cost, compared with the printed search and with one pass of the affine form?
 
     python benchmarks/map.py                                  # five networks, three domains, one image
     python benchmarks/map.py --models M-FNN-100 --seconds 3   # a short look
     python benchmarks/map.py --images mnist:69990 mnist:69991
 
-Every map is measured in a process of its own (`one_map.py`), one thread. Ends with exit code 1 if a count or a label is
+Every map is measured in its own process (`one_map.py`), on one thread. Ends with exit code 1 if a count or a label is
 wrong, whatever the speed; a missed target is shown and stored.
 """
 
@@ -25,7 +25,7 @@ STAGES = ("layout", "walk", "driver", "measure", "labels")
 
 
 def run_one(model: str, domain: str, image: str, *, repetitions: int, seconds: float, samples: int) -> dict[str, Any]:
-    """Measure one map in a process of its own."""
+    """Measure one map in its own process."""
     script = Path(__file__).resolve().parent / "one_map.py"
     command = [sys.executable, str(script), model, domain, image]
     command += ["--repetitions", str(repetitions), "--seconds", str(seconds), "--samples", str(samples)]
@@ -37,7 +37,7 @@ def run_one(model: str, domain: str, image: str, *, repetitions: int, seconds: f
 
 
 def compared(row: dict[str, Any]) -> dict[str, Any]:
-    """Add what follows from the measurements: rates, ratios, and which targets are met."""
+    """Add derived values: rates, ratios, and the targets that are met."""
     row["regions_per_second"] = row["regions"] / row["seconds"]["engine"]["median"]
     reached = {
         "region_per_pass": row["region_per_pass"]["median"] <= TARGETS["region_per_pass"],

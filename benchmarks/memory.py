@@ -1,10 +1,10 @@
-"""Does memory grow with the regions that are stored, and not with the network?
+"""Does memory grow only with the stored regions, and not with the network?
 
     python benchmarks/memory.py
     python benchmarks/memory.py --models M-FNN-100 M-CNN-S --limits 1000 20000
 
-Maps translation with brightness of one image up to two limits of regions, each in a process of its own, and compares
-the peaks of memory: what a region costs, and what network, compiled kernels and libraries cost before any.
+Maps translation × brightness of one image up to two limits of regions, each in its own process. The peaks of memory
+give the cost of a region, and the fixed cost of network, compiled kernels and libraries.
 """
 
 import argparse
@@ -34,7 +34,7 @@ print(json.dumps({"regions": len(result.tiling.answers.regions), "loaded_mib": b
 
 
 def probe(model: str, image: str, limit: int) -> dict[str, Any]:
-    """Regions and peak of memory of one map that ends at a limit of regions."""
+    """Regions and peak memory of one map that ends at a limit of regions."""
     command = [sys.executable, "-c", PROBE, model, image, str(limit)]
     folder = str(Path(__file__).resolve().parent)
     outcome = subprocess.run(
@@ -44,7 +44,7 @@ def probe(model: str, image: str, limit: int) -> dict[str, Any]:
 
 
 def compare(model: str, image: str, limits: Sequence[int]) -> dict[str, Any]:
-    """One row: the smallest and the largest of the maps, and what a region between them costs."""
+    """One row: the smallest and the largest map, and the cost of a region between them."""
     maps = [probe(model, image, limit) for limit in limits]
     small, large = maps[0], maps[-1]
     more = large["regions"] - small["regions"]

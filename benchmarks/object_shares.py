@@ -1,11 +1,11 @@
-"""How much do the plain, the L1 and the on-object siblings look at the digit? Answered by sampling, with autograd.
+"""How much attention do the plain, L1 and on-object siblings pay to the digit? Answered by sampling, with autograd.
 
     python benchmarks/object_shares.py                       # six networks, ten images, BP and TB: one minute
     python benchmarks/object_shares.py --thetas 50 --models M-CNN-S-plain M-CNN-S-object
 
-Needs torch, and nothing of the package but its bundled files: perturbations, masks and networks are written once more.
-The mask has the pixels above 0.2, grown by one pixel in eight directions, and moves with the image. Attention is the
-gradient of the logit of the class that the network predicts for the unperturbed image.
+Needs torch, and uses only the bundled files of the package: perturbations, masks and networks are implemented again.
+The mask consists of the pixels above 0.2, grown by one pixel in eight directions, and moves with the image. Attention
+is the gradient of the logit of the class that the network predicts for the unperturbed image.
 """
 
 import argparse
@@ -29,14 +29,15 @@ DOMAINS = ("BP", "TB")
 BRIGHTEST = (0.5, 1.0)
 TAU = 0.5
 LEAST_DIFFERENCE = 0.2
-"""Between plain and on-object, of the medians over images of the share of thetas with at least TAU on the digit."""
+"""The target: on-object minus plain, for the median over images of the share of thetas with at least TAU on the
+digit."""
 
 Array = np.ndarray
 Network = Callable[[torch.Tensor], torch.Tensor]
 
 
 def read_chain(path: Path) -> Network:
-    """Return a bundled network without pools and branches as a function of images (N, 1, H, W), in float64."""
+    """Return a bundled network without pools or branches as a function of images (N, 1, H, W), in float64."""
     stored = [onnx.numpy_helper.to_array(tensor) for tensor in onnx.load(path).graph.initializer]
     tensors = [torch.from_numpy(values.astype(np.float64)) for values in stored]
 

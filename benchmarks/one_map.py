@@ -1,9 +1,10 @@
-"""Measures one map in a process of its own and prints the outcome as one line of JSON; `map.py` starts it.
+"""Measures one map in its own process and prints the outcome as one line of JSON; `map.py` starts it.
 
     python benchmarks/one_map.py M-FNN-100 BP mnist:69990 --repetitions 3 --seconds 20
 
-Measured: the map with all labels, the pass of the affine form, the printed search, the peak of memory. Checked: every
-repetition has as many regions, and the labels at sampled thetas agree with plain forward and backward passes.
+Measured: the map with all labels, the pass of the affine form, the printed search, the peak memory. Checked: every
+repetition finds the same number of regions, and the labels at sampled thetas agree with plain forward and backward
+passes.
 """
 
 import argparse
@@ -46,7 +47,7 @@ def question_of(model: str | Model, domain: str, image: str) -> Question:
 
 
 def time_map(question: Question) -> tuple[Result, dict[str, float]]:
-    """Map and label a question that has not been asked before; seconds of the whole (`engine`) and of each stage."""
+    """Map and label a fresh question; seconds of the whole (`engine`) and of each stage."""
     watch = Stopwatch()
     layout, _ = clock(lambda: question.compound.programs)
     with clocked(watch, advance=kernels):
@@ -89,7 +90,7 @@ def printed_problem(question: Question) -> PrintedProblem:
 
 
 def contradictions(result: Result, samples: int) -> tuple[list[str], int]:
-    """Labels of the map that a plain forward or backward pass contradicts, and at how many thetas they were compared.
+    """Labels of the map that a plain forward or backward pass contradicts, and the number of compared thetas.
 
     Thetas within 1e-9 of an edge, and labels that the map leaves undecided, are not compared.
     """
@@ -121,7 +122,7 @@ def contradictions(result: Result, samples: int) -> tuple[list[str], int]:
 
 
 def _depth(polygon: np.ndarray, point: np.ndarray) -> float:
-    """How far inside a counter-clockwise polygon (V, 2) a point is; negative outside."""
+    """The depth of a point inside a counter-clockwise polygon (V, 2); negative outside."""
     edges = np.roll(polygon, -1, axis=0) - polygon
     ahead = point - polygon
     side = edges[:, 0] * ahead[:, 1] - edges[:, 1] * ahead[:, 0]
@@ -131,7 +132,7 @@ def _depth(polygon: np.ndarray, point: np.ndarray) -> float:
 def measure_map(
     model: str, domain: str, image: str, *, repetitions: int, seconds: float, samples: int
 ) -> dict[str, Any]:
-    """Everything that is measured and checked about one map."""
+    """All measurements and checks of one map."""
     first = question_of(model, domain, image)
     result, _ = time_map(first)  # compiles or loads the kernels
     peak = peak_mib()

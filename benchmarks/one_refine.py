@@ -1,9 +1,9 @@
-"""Refines one problem in a process of its own and prints the outcome as one line of JSON; `refine.py` starts it.
+"""Refines one problem in its own process and prints the outcome as one line of JSON; `refine.py` starts it.
 
     python benchmarks/one_refine.py cnn-m M-CNN-M BP mnist:69990
 
-Measured: seconds, shares that are decided, boxes, regions, the peak of memory of all questions of the problem. Checked:
-thetas sampled in every result, and what the part asks for besides (`refine_check.py`).
+Measured: seconds, decided shares, boxes, regions, and the peak memory over all questions of the problem. Checked:
+thetas sampled in every result, and the other checks of the part (`refine_check.py`).
 """
 
 import argparse
@@ -41,7 +41,7 @@ WARM_DOMAINS = (("brightness", "patch:x=12,y=12,w=4,h=4"), ("brightness:0..0.02"
 """Problems that load all compiled loops before anything is measured: by bounds, and exactly."""
 
 REPETITIONS = 3
-"""Runs of map and refinement in turn, where both are compared; more than one only below this many seconds: """
+"""Alternating runs of map and refinement, if both are compared; more than one only below this many seconds: """
 QUICK = 2.0
 
 PATCH = "patch:x=12,y=12,w=4,h=4"
@@ -53,7 +53,7 @@ SMALL_DOMAINS = {
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of a problem: the property, the threshold, and when to end."""
+    """A question about a problem: the property, the threshold, and the share at which to stop."""
 
     wanted: str
     delta: str
@@ -81,7 +81,7 @@ class OneProblem:
         self.model: Model | None = None
 
     def ask(self, question: Question) -> Problem:
-        """A question that nothing was computed for yet; the model is read once."""
+        """A fresh question without cached values; the model is read once."""
         path: str | Path | Model = self.asked.model
         image: Any = self.asked.image
         if self.part == "cifar":
@@ -97,7 +97,7 @@ class OneProblem:
         return problem
 
     def measure(self, question: Question) -> dict[str, Any]:
-        """Run and time one question; what is wrong is in `wrong`."""
+        """Run and time one question; errors are in `wrong`."""
         row: dict[str, Any] = {"question": str(question), "wrong": []}
         try:
             seconds, result = self._refined(question)
@@ -121,7 +121,7 @@ class OneProblem:
         )
 
     def _compared(self, question: Question, first: float, result: Result, wrong: list[str]) -> dict[str, Any]:
-        """Seconds of refinement and map in turn, and what they do not agree on."""
+        """Seconds of refinement and map in turn, and their disagreements."""
         refined, mapped = [first], []
         for number in range(REPETITIONS):
             problem = self.ask(question)
@@ -138,7 +138,7 @@ class OneProblem:
 
 
 def facts(result: Result) -> dict[str, Any]:
-    """What a row says of a result."""
+    """The row of a result."""
     undecided = result.areas["undecided"][1]
     guarantee = result.answer.guarantee_shares
     return {

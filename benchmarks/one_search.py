@@ -1,8 +1,8 @@
-"""Searches all problems of one network in a process of its own and prints the outcome as one line of JSON.
+"""Searches all problems of one network in its own process and prints the outcome as one line of JSON.
 
     python benchmarks/one_search.py M-FNN-100 --searches gbs:cr boundary:ar --only BP
 
-`every_search.py` starts it. Memory is read before any full map is made; the maps then check what was found.
+`every_search.py` starts it. Memory is read before the first full map; the maps then check the searches.
 """
 
 import argparse
@@ -31,7 +31,8 @@ FIELDS = ("visited", "visited_share", "face_checks", "lps", "failures", "status"
 
 
 def run_search(question: Question, method: str, *, timeout: float | None = None) -> Result:
-    """One search of the package, which no refinement confirms: gbs with the paper's w^δ, boundary without any."""
+    """One search of the package without confirmation by a refinement: gbs with the paper's w^δ, boundary without
+    one."""
     options = RunOptions(w_delta=W_DELTA if method == "gbs" else None)
     spent, tiling = clock(lambda: search(question, method, Budget(Limits(timeout_seconds=timeout)), options))
     return Result(question, tiling, question.threshold, question.agreement, seconds={"total": spent})
@@ -47,13 +48,13 @@ class OneNetwork:
         self.rows: list[dict[str, Any]] = []
 
     def ask(self, asked: Asked, wanted: str) -> Question:
-        """A question that nothing was computed for yet; the model is read once."""
+        """A fresh question without cached values; the model is read once."""
         question = question_of(asked, wanted, shift=self.shift, model=self.model)
         self.model = question.model
         return question
 
     def measure(self, asked: Asked, method: str, wanted: str) -> dict[str, Any]:
-        """Run and time one search; what is wrong by its own account or by plain passes is in `wrong`."""
+        """Run and time one search; contradictions by its own regions or by plain passes are in `wrong`."""
         row: dict[str, Any] = {"asked": str(asked), "search": f"{method}:{wanted}", "regions": None}
         row |= dict.fromkeys(("seconds", *FIELDS), None) | {"wrong": []}
         self.rows.append(row)
@@ -73,7 +74,7 @@ class OneNetwork:
         return row
 
     def compare_with_maps(self) -> None:
-        """Check every search that was measured against the full map of its problem."""
+        """Compare every measured search with the full map of its problem."""
         for asked in dict.fromkeys(asked for asked, _, _ in self.kept):
             mapped = run(self.ask(asked, "both"), "map", threads=1)
             for own, row, kept in self.kept:
@@ -89,7 +90,7 @@ def _count(value: Any) -> int:
 def measure_network(
     model: str, searches: Sequence[str], only: Sequence[str], *, timeout: float, samples: int, shift: str, maps: bool
 ) -> dict[str, Any]:
-    """All rows of one network and the peak of memory of its searches."""
+    """All rows of one network and the peak memory of its searches."""
     network = OneNetwork(model, timeout=timeout, samples=samples, shift=shift)
     problems = restricted(problems_of(model), only)
     pairs = [search.split(":") for search in searches]

@@ -1,6 +1,6 @@
 """The names of the paper's problems: networks, the last ten images of each set, combinations of perturbations.
 
-Imports nothing heavy, for processes that start others; `question_of` reads a model only when it is called.
+Imports no heavy modules, because processes that start others use it; only `question_of` reads a model.
 """
 
 import json
@@ -51,7 +51,8 @@ def problems_of(model: str) -> list[Asked]:
 
 
 def sample() -> list[Asked]:
-    """Twelve problems, fixed: every size with every combination, both sets of images in turn, different images."""
+    """Twelve fixed problems: every size with every combination, alternating between the two sets, with different
+    images."""
     chosen = []
     for i, size in enumerate(SIZES):
         for j, domain in enumerate(DOMAINS):
@@ -72,7 +73,7 @@ def specs(domain: str, shift: str = SHIFT) -> tuple[str, ...]:
 
 
 def question_of(asked: Asked, wanted: str, *, shift: str = SHIFT, model: "Model | None" = None) -> "Question":
-    """The question for the package; a model that was read before is taken as it is."""
+    """The question for the package; a model that was read before is reused."""
     from steadygaze.question import make_question  # noqa: PLC0415 (heavy)
 
     domain = specs(asked.domain, shift)
@@ -82,7 +83,7 @@ def question_of(asked: Asked, wanted: str, *, shift: str = SHIFT, model: "Model 
 
 
 def stored(path: Path, field: str, empty: Any, **options: Any) -> Any:
-    """What an earlier run at this commit, with the same options, stored in a field; else `empty`."""
+    """The field that an earlier run at this commit stored with the same options; `empty` if there is none."""
     if not path.exists():
         return empty
     content = json.loads(path.read_text(encoding="utf-8"))

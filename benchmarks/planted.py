@@ -1,12 +1,12 @@
-"""Can the verifier be deceived? Planted violations, equivalent and random networks, against an oracle in exact numbers.
+"""Can the verifier be deceived? Planted violations, equivalent and random networks, compared with an exact oracle.
 
     python benchmarks/planted.py                                        # everything, about twenty minutes
     python benchmarks/planted.py --planted 30 --equivalent 0 --random 0 # thirty planted networks with their twins
     python benchmarks/planted.py --only label-noise-inside-1d-1e-03-560 wild-12 --keep folder  # these, with files
 
-A verdict is wrong if it says robust although a theta violates, or not robust although none does; so is a share whose
-interval excludes the exact one, a witness that does not violate, and every failure other than a refusal. Ends with exit
-code 1 if anything is wrong.
+An answer is wrong if it says robust although some theta violates, or not robust although none does; if the interval of
+a share excludes the exact share; if a witness does not violate; or if the run fails in any way other than a refusal.
+Ends with exit code 1 if any answer is wrong.
 """
 
 import argparse
@@ -61,7 +61,7 @@ class Tally:
         self.wrong.append(about | {"wrong": sentences})
 
     def join(self, other: "Tally") -> None:
-        """Add what another one counted."""
+        """Add the counts of another tally."""
         for key, count in other.counts.items():
             self.counts.setdefault(key, Counter()).update(count)
         self.wrong += other.wrong
@@ -70,13 +70,13 @@ class Tally:
         self.seconds.update(other.seconds)
 
     def share_of(self, outcome: str, keys: Iterable[tuple[str, str, str, str]]) -> tuple[int, int]:
-        """How often an outcome occurred, and how many there were."""
+        """The number of answers with an outcome, and of all answers."""
         chosen = [self.counts[key] for key in keys if key in self.counts]
         return sum(count[outcome] for count in chosen), sum(sum(count.values()) for count in chosen)
 
 
 class Clock:
-    """Says when the time for the whole run is over."""
+    """Tells whether the time for the whole run is over."""
 
     def __init__(self, limit_seconds: float | None) -> None:
         self.end = None if limit_seconds is None else time.monotonic() + limit_seconds
@@ -101,7 +101,7 @@ def outcome_of(answer: Answer, sentences: list[str], *, is_violated: bool) -> st
 
 
 def try_planted(one: Planted, engines: Sequence[str], folder: Path, tally: Tally) -> None:
-    """A network and its twin by every engine."""
+    """Try a network and its twin with every engine."""
     weights, size = "ordinary" if one.is_ordinary else "extraordinary", size_class(one.share)
     name = "tie" if one.kind == "tie" else "planted"  # a tie cannot be found as a violation, only left undecided
     sides = ((name, one.question, one.truth), ("twin", one.twin, one.twin_truth))
@@ -122,7 +122,7 @@ def try_planted(one: Planted, engines: Sequence[str], folder: Path, tally: Tally
 
 
 def try_pair(pair: Pair, engines: Sequence[str], folder: Path, tally: Tally) -> None:
-    """Both networks of a pair against the truth and against each other."""
+    """Compare both networks of a pair with the truth and with each other."""
     weights = "ordinary" if is_ordinary([*pair.first.layers, *pair.second.layers]) else "extraordinary"
     is_violated = bool(pair.truth.is_violated(pair.wanted))
     paths = [
@@ -147,7 +147,7 @@ def try_pair(pair: Pair, engines: Sequence[str], folder: Path, tally: Tally) -> 
 
 
 def try_wild(one: Wild, engines: Sequence[str], folder: Path, tally: Tally) -> None:
-    """A random network by every engine."""
+    """Try a random network with every engine."""
     path = write_question(folder, "wild", one.question, one.wanted)
     oracle = Oracle(one.question)
     is_violated = bool(one.truth.is_violated(one.wanted))
@@ -163,7 +163,7 @@ def try_wild(one: Wild, engines: Sequence[str], folder: Path, tally: Tally) -> N
 
 
 def targets(tally: Tally) -> list[dict[str, Any]]:
-    """What the suite is to reach, and whether it did."""
+    """The targets of the suite, and whether they are met."""
     found = [
         {"target": f"{name} networks", "least": least, "value": tally.networks[name]}
         for name, least in (("planted", PLANTED), ("equivalent", EQUIVALENT), ("random", RANDOM))
@@ -201,7 +201,7 @@ def show_target(target: dict[str, Any]) -> str:
 
 
 def networks(options: argparse.Namespace) -> Iterator[Planted | Pair | Wild]:
-    """The networks that were asked for, made one by one."""
+    """The requested networks, made one by one."""
     if not options.only:
         yield from plan(options.planted, options.seed)
         yield from pairs(options.equivalent, options.seed)
@@ -214,7 +214,7 @@ def networks(options: argparse.Namespace) -> Iterator[Planted | Pair | Wild]:
 
 
 def named(name: str) -> Planted | Pair | Wild | None:
-    """Make a network again by the name under which it was reported."""
+    """Make a network again from its reported name."""
     kind, *rest = name.split("-")
     if kind == "wild":
         return make_wild(int(rest[0]))
@@ -222,7 +222,7 @@ def named(name: str) -> Planted | Pair | Wild | None:
 
 
 def run(options: argparse.Namespace) -> Tally:
-    """Try the networks, in as many processes as asked for."""
+    """Try the networks in the given number of processes."""
     tally, clock = Tally(), Clock(options.seconds)
     attempt = partial(try_one, engines=options.methods.split(","), keep=options.keep)
     with ExitStack() as stack:
@@ -239,7 +239,7 @@ def run(options: argparse.Namespace) -> Tally:
 
 
 def try_one(one: Planted | Pair | Wild, engines: Sequence[str], keep: Path | None) -> Tally:
-    """Try one network by every engine."""
+    """Try one network with every engine."""
     tally = Tally()
     with tempfile.TemporaryDirectory() as temporary:
         folder = keep or Path(temporary)
@@ -253,7 +253,7 @@ def try_one(one: Planted | Pair | Wild, engines: Sequence[str], keep: Path | Non
 def write_question(
     folder: Path, name: str, question: Question, wanted: str, norms: Mapping[int, Norm] | None = None
 ) -> Path:
-    """Write the model and, beside it, the image and the command that asks the question."""
+    """Write the model, the image, and the command that asks the question."""
     path = write_onnx(folder / f"{name}.onnx", question.layers, question.image.shape, norms)
     np.save(folder / f"{name}.npy", question.image)
     perturbed = " ".join(f"--perturb {spec}" for spec in question.specs)
@@ -270,10 +270,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--random", type=int, default=RANDOM, help="networks with weights over twelve orders")
     parser.add_argument("--methods", default=",".join(ENGINES), help="engines, separated by commas")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", nargs="+", default=[], help="names of networks as they are reported; no others")
+    parser.add_argument("--only", nargs="+", default=[], help="only these networks, by their reported names")
     parser.add_argument("--keep", type=Path, help="folder for the files of the last network of each kind")
-    parser.add_argument("--seconds", type=float, help="ends the run after that time, whatever is left")
-    parser.add_argument("--processes", type=int, default=1, help="processes that try networks; one more makes them")
+    parser.add_argument("--seconds", type=float, help="time limit for the whole run")
+    parser.add_argument("--processes", type=int, default=1, help="processes that try networks; one more makes networks")
     parser.add_argument("--out", type=Path, default=RESULTS / "planted.json")
     options = parser.parse_args(arguments)
     unknown = set(options.methods.split(",")) - set(ENGINES)

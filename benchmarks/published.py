@@ -1,11 +1,11 @@
-"""Is the exact haze at which a label first changes in the interval that an SMT-based verifier published?
+"""Does the exact haze at which a label first changes lie in the interval that an SMT-based verifier published?
 
     python benchmarks/published.py FOLDER    # FOLDER holds model4a.onnx, model4a.npz and the same for model4b
 
-DeepCert publishes, for two CIFAR networks and 95 images, intervals of width 1/512 found by bisection. Each file of
-images holds `images` (n, 32, 32, 3) as bytes, their `label`, and the ends `lower` and `upper` of the interval. Asked
-here: the map over haze 0..1, whose nearest theta with another label is proved to lie between two numbers. The
-benchmark fails if one of them lies outside the published interval, beyond rounding, or if the label differs.
+DeepCert published intervals of width 1/512, found by bisection, for two CIFAR networks and 95 images. Each file of
+images holds `images` (n, 32, 32, 3) as bytes, their `label`, and the ends `lower` and `upper` of the interval. The
+benchmark maps haze 0..1, which proves that the nearest theta with another label lies between two numbers. It fails if
+one of these numbers lies outside the published interval by more than rounding, or if the label differs.
 """
 
 import argparse
@@ -67,9 +67,9 @@ def main() -> None:
     print_table(table)
     total = sum(row["seconds"] for row in rows)
     busy = sum(row["cpu_seconds"] for row in rows)
-    print(f"all: {total:.1f} s, of which the processor worked {busy:.1f} s (at most {LIMIT_SECONDS:g} asked)")
+    print(f"all: {total:.1f} s, CPU time {busy:.1f} s (target: at most {LIMIT_SECONDS:g})")
     write_json(
-        given.out, "Is the exact haze that changes a label in the published interval?", repetitions=1,
+        given.out, "Does the exact haze that changes a label lie in the published interval?", repetitions=1,
         limit_seconds=LIMIT_SECONDS, total_seconds=total,
         cpu_seconds=busy, rows=rows,
     )  # fmt: skip

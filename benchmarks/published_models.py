@@ -1,12 +1,12 @@
-"""Refines and maps published networks with branches, windows and chains: what is decided, in how many seconds, and how.
+"""Refines and maps published networks (chains, branches, windows): decided shares, seconds, and methods.
 
     python benchmarks/published_models.py FOLDER --cifar test_first100.npz    # FOLDER holds the model files
     python benchmarks/published_models.py FOLDER --only resnet_2b --cifar test_first100.npz --images 3
 
-Asked: whether the label is kept over brightness 0..0.05 × a patch of 6×6 pixels 0..0.05, until 1 % is left, within 120
-seconds on the threads of this machine, for ten images each. Digits are the bundled ones; the CIFAR file holds `images`
-(N, 32, 32, 3) as bytes and `labels`. Then both labels (AR at 25 %) by a whole map, with the same limit. Checked: at
-sampled thetas the graph's own margins have the proved sign.
+The question: is the label kept over brightness 0..0.05 × a patch of 6×6 pixels 0..0.05? Each of ten images has 120
+seconds on all threads, and stops when 1 % is left. Digits are the bundled ones; the CIFAR file holds `images` (N, 32,
+32, 3) as bytes and `labels`. Then a whole map gives both labels (AR at 25 %), with the same limit. Checked: at sampled
+thetas the graph's own margins have the proved sign.
 """
 
 import argparse
@@ -64,7 +64,7 @@ def images_of(model: Published, cifar: Path | None, count: int) -> list[np.ndarr
 
 
 def wrong_signs(result: Result) -> int:
-    """At how many sampled thetas of decided boxes the graph's margin has another sign than proved."""
+    """The number of sampled thetas of decided boxes where the graph's margin contradicts the proved sign."""
     boxes, question = result.tiling.boxes, result.question
     d, rng = question.perturbed.domain.dimension, np.random.default_rng(0)
     codes = label_codes(boxes.margin)
@@ -94,7 +94,7 @@ def refined(model: Model, image: np.ndarray, threads: int | None) -> dict[str, A
 
 
 def mapped(model: Model, image: np.ndarray, threads: int | None) -> dict[str, Any]:
-    """The outcome of one image by a whole map with both labels."""
+    """The outcome of one image from a whole map with both labels."""
     question = make_question(model, image, list(SPECS))
     budget = Budget(Limits(timeout_seconds=LIMIT_SECONDS))
     seconds, result = clock(lambda: run(question, "map", budget=budget, threads=threads))
@@ -113,7 +113,7 @@ def mapped(model: Model, image: np.ndarray, threads: int | None) -> dict[str, An
 
 
 def table_row(name: str, outcomes: list[dict[str, Any]]) -> dict[str, str]:
-    """Medians, and in brackets the smallest and largest, over the images of a model."""
+    """Medians, with the smallest and largest in brackets, over the images of a model."""
     shares, seconds = (Spread.of([outcome[key] for outcome in outcomes]) for key in ("percent", "seconds"))
     return {
         "model": name,
@@ -132,7 +132,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", help="one model")
     parser.add_argument("--images", type=int, default=10, help="of each model")
     parser.add_argument("--threads", type=int)
-    parser.add_argument("--json", type=Path, default=RESULTS / "published_models.json", help="where the results go")
+    parser.add_argument("--json", type=Path, default=RESULTS / "published_models.json", help="file for the results")
     options = parser.parse_args(arguments)
     rows, found = [], {}
     for one in MODELS:
@@ -150,7 +150,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     print_table(rows)
     wrong = sum(outcome["wrong"] for outcomes in found.values() for outcome in outcomes)
-    print(f"peak memory {peak_mib():,.0f} MiB; {wrong} sampled margins with another sign than proved")
+    print(f"peak memory {peak_mib():,.0f} MiB; {wrong} sampled margins contradict the proved sign")
     question = "what share of a small domain is decided for published networks, and how long does it take?"
     write_json(options.json, question, repetitions=1, models=found, specs=SPECS, until=UNTIL, wrong=wrong)
     return 1 if wrong else 0

@@ -1,4 +1,4 @@
-"""The random networks of `tasks/`: their layers, their true numbers of regions, and what is wrong with a map of one."""
+"""The random networks of `tasks/`: their layers, their true numbers of regions, and a check of their maps."""
 
 import json
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ def enumerate_regions(layers: Layers) -> RegionSet:
 
 
 def complaints(layers: Layers, regions: RegionSet, expected: int) -> list[str]:
-    """What is wrong with a map: its count, its area, or logits that differ from a plain forward pass."""
+    """The errors of a map: its count, its area, or logits that differ from a plain forward pass."""
     found = []
     if len(regions) != expected:
         found.append(f"{len(regions)} regions, {expected} expected")

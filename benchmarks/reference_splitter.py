@@ -1,6 +1,6 @@
-"""Plain numpy subdivision of the unit square, one polygon at a time: the clock that engines are compared with.
+"""Plain numpy subdivision of the unit square, one polygon at a time: the baseline for the speed of engines.
 
-It splits on the bare sign, so it is right on networks in general position only, not on coincident lines.
+It splits by the sign alone, so it is correct only for networks in general position, not for coincident lines.
 """
 
 import numpy as np

@@ -1,14 +1,14 @@
-"""How much of the domain does the refinement prove, in how much time and memory, and does anything contradict it?
+"""How much of the domain does the refinement decide, in how much time and memory, and does any sample contradict it?
 
-    python benchmarks/refine.py                                    # every part but the VGG; hours
-    python benchmarks/refine.py --part cnn-m --only M --images 3   # networks whose name contains M, three images
-    python benchmarks/refine.py --part vgg --vgg FOLDER            # makes FOLDER/vgg16.onnx first unless it is there
-    python benchmarks/refine.py --resume                           # problems missing in the lines of this commit
+    python benchmarks/refine.py # every part except the VGG; hours python benchmarks/refine.py --part cnn-m --only M
+    --images 3 # networks whose name contains M, three images python benchmarks/refine.py --part vgg --vgg FOLDER #
+    makes FOLDER/vgg16.onnx first unless it is there python benchmarks/refine.py --resume # problems missing in the
+    lines of this commit
 
 Parts: `cnn-m` (60 problems, three questions each), `cnn-m-exact` (30 problems, CR exactly, windows against the exact
 engine), `map` (300 problems exactly, against the map in the same process), `cifar` (a network that others made), `vgg`
-(276,480 neurons). Every problem runs in a process of its own (`one_refine.py`). In every result sampled thetas are
-checked. Ends with exit code 1 if anything contradicts or disagrees, whatever the speed; a missed target is marked.
+(276,480 neurons). Every problem runs in its own process (`one_refine.py`). Sampled thetas of every result are checked.
+Ends with exit code 1 if any check fails, whatever the speed; a missed target is marked.
 """
 
 import argparse
@@ -44,11 +44,11 @@ TARGETS: dict[tuple[str, str], dict[str, float]] = {
     ("cifar", "cr 0.01"): {"median decided": 0.99, "median seconds": 60.0},
     ("vgg", "cr 0.001"): {"median decided": 0.9, "most seconds": 660.0},
 }
-"""By group and question. Shares and ratios are to be reached, seconds and memory not to be exceeded."""
+"""Targets by group and question: shares and ratios are lower limits, seconds and memory upper limits."""
 
 
 def problems_of(part: str, images: int) -> list[Asked]:
-    """The problems of a part, for so many images."""
+    """The problems of a part, for a number of images."""
     if part == "cifar":
         return [Asked(CIFAR, "BP", f"cifar10:{index}") for index in range(images)]
     if part == "vgg":
@@ -62,7 +62,7 @@ def problems_of(part: str, images: int) -> list[Asked]:
 
 
 def run_problem(part: str, asked: Asked, options: argparse.Namespace) -> dict[str, Any]:
-    """Refine one problem in a process of its own."""
+    """Refine one problem in its own process."""
     script = Path(__file__).resolve().parent / "one_refine.py"
     command = [sys.executable, str(script), part, asked.model, asked.domain, asked.image]
     command += ["--samples", str(SAMPLES[part] if options.samples is None else options.samples)]
@@ -77,14 +77,14 @@ def run_problem(part: str, asked: Asked, options: argparse.Namespace) -> dict[st
 
 
 def group_of(entry: dict[str, Any]) -> str:
-    """The group whose targets a problem belongs to."""
+    """The group of a problem, which has the targets."""
     if entry["part"] != "map":
         return str(entry["part"])
     return "map CNN-S" if "CNN-S" in entry["asked"] else "map FNN"
 
 
 def grouped(entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """One row for each group of problems and question: spreads, what is wrong, which targets are met."""
+    """One row for each group of problems and question: spreads, errors, and the targets that are met."""
     rows: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for entry in entries:
         for row in entry["rows"]:
@@ -104,7 +104,7 @@ def group(name: str, question: str, rows: Sequence[dict[str, Any]]) -> dict[str,
 
 
 def is_met(found: dict[str, Any]) -> dict[str, bool]:
-    """Which targets a group meets."""
+    """The targets that a group meets."""
     fields = {"decided": "decided", "bounded": "bounded", "seconds": "seconds", "MiB": "peak_mib",
               "map/refine": "map_per_refine"}  # fmt: skip
     met = {}
@@ -120,7 +120,7 @@ def is_met(found: dict[str, Any]) -> dict[str, bool]:
 
 
 def shown(found: dict[str, Any]) -> dict[str, str]:
-    """A group as text: medians, in brackets smallest and largest; missed targets by name."""
+    """A group as text: medians with smallest and largest in brackets; missed targets by name."""
     cells = {"group": found["group"], "question": found["question"], "problems": str(found["problems"])}
     for head, field, form in (
         ("s", "seconds", ".2f"),
@@ -192,7 +192,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for row in entries[-1]["rows"]:
                 print(part, asked, row["question"], _brief(row), file=sys.stderr, flush=True)
     if not entries:
-        print("no problem is named so: expected phrases such as BP, M-CNN-M or :69990 after --only", file=sys.stderr)
+        print("no such problem: expected phrases such as BP, M-CNN-M or :69990 after --only", file=sys.stderr)
         return 2
     groups = grouped(entries)
     print_table([shown(found) for found in groups])

@@ -1,6 +1,6 @@
-"""Finds out whether a refinement told the truth: from plain passes at sampled thetas, and from maps.
+"""Checks the claims of a refinement by plain passes at sampled thetas, and by maps.
 
-Turns a result into a list of contradictions. Nothing is timed here.
+Turns a result into a list of contradictions. This module times nothing.
 """
 
 from dataclasses import replace
@@ -14,7 +14,7 @@ from steadygaze.question import Question, make_question
 from steadygaze.results.result import Result
 
 AREA = 1e-9
-"""Shares of the domain that may differ where both engines are exact."""
+"""The largest difference between shares of the domain if both engines are exact."""
 
 WINDOW = 1 / 32
 """The sides of a window, as a share of those of the domain."""
@@ -23,9 +23,9 @@ SEED = 20245
 
 
 def sampled(result: Result, count: int) -> Sampled:
-    """What plain passes at so many thetas, half of them close to borders between labels, say against the result.
+    """Contradictions by plain passes at a number of thetas, half of them close to borders between labels.
 
-    The attention of a tenth of them is compared too, where it was asked for: it takes ten times as long.
+    If the question includes attention, a tenth of them also compare the attention, which takes ten times as long.
     """
     delta = result.question.limit(result.threshold)
     inconsistencies = count // 10 if result.is_measured else 0
@@ -34,7 +34,8 @@ def sampled(result: Result, count: int) -> Sampled:
 
 
 def map_disagreements(result: Result, mapped: Result) -> list[str]:
-    """Which shares differ from those of the full map by more than AREA; what the map leaves open may be decided."""
+    """The shares that differ from those of the full map by more than AREA; parts that the map leaves open may be
+    decided."""
     open_share = mapped.areas["undecided"][1]
     found = []
     for name, (low, high) in mapped.areas.items():
@@ -62,7 +63,7 @@ def window_disagreements(result: Result, count: int) -> list[str]:
 
 
 def window_corners(result: Result, count: int) -> np.ndarray:
-    """Low corners (count, 2) in t, always the same: in turn anywhere, and around regions of exact boxes."""
+    """Fixed low corners (count, 2) in t: alternately anywhere, and around regions of exact boxes."""
     generator = np.random.default_rng(SEED)
     corners = generator.random((count, 2)) * (1.0 - WINDOW)
     if result.tiling.answers is not None:
@@ -85,7 +86,7 @@ def restricted_problem(question: Question, window: np.ndarray) -> Question:
 
 
 def kept_inside(result: Result, window: np.ndarray) -> tuple[float, float]:
-    """The share of the domain that is CR inside a window, and what is within the error of a border there."""
+    """The share of the domain that is CR inside a window, and the share within the error of a border there."""
     joint = result.answer.joint
     polygons = joint.polytopes
     assert isinstance(polygons, Polygons), "windows are compared in two dimensions"

@@ -1,10 +1,10 @@
-"""How fast does the engine enumerate the regions of random networks, against a plain numpy splitter in the same run?
+"""How much faster does the engine enumerate the regions of random networks than a plain numpy splitter?
 
     python benchmarks/regions.py                      # all tasks, nine alternating pairs
     python benchmarks/regions.py w50d2 --pairs 1      # one task, once
 
-Both clocks start with the layers as arrays and end with all regions. One thread. Ends with exit code 1 if a count or a
-region's logits are wrong, whatever the speed; a missed target is shown and stored.
+Both run on one thread, in the same run, and are timed from the layers as arrays to all regions. Ends with exit code 1
+if a count or a region's logits are wrong, whatever the speed; a missed target is shown and stored.
 """
 
 import argparse
@@ -24,8 +24,8 @@ from steadygaze.regions import kernels
 from timing import RESULTS, Spread, Stopwatch, clock, clocked, exit_code, print_table, write_json
 
 TARGETS = {"w50d2": 40, "w50d8": 30, "w50d2-he": 40, "w50d8-he": 40, "w200d4-he": 30}
-"""How many times faster than the reference. Tasks without a target have coincident lines: the reference is wrong there
-and is not run."""
+"""Targets: how many times faster than the reference. Tasks without a target have coincident lines, where the reference
+is wrong and does not run."""
 
 
 def measure(name: str, layers: Layers, expected: int, *, pairs: int) -> dict[str, Any]:

@@ -1,10 +1,11 @@
-"""How large is a report, how long does it take to open, and how quickly does its map answer a click and the slider?
+"""How large is a report, how long does it take to open, and how quickly does its map respond to a click and the slider?
 
     python benchmarks/report_page.py
 
 Writes the reports of a map of about 20,000 and of one just below 50,000 regions, and opens them from disk in headless
-Chromium. From a click, or a key on the slider, until the frame with the new picture is painted. What the page computes
-for the clicked points is compared with the result; a difference ends the benchmark with exit code 1.
+Chromium. Measures the time from a click, or a key on the slider, until the frame with the new picture is painted. The
+numbers that the page computes at clicked points are compared with the result; a difference ends the benchmark with exit
+code 1.
 """
 
 import argparse
@@ -53,7 +54,7 @@ WATCH = """async () => {
 
 
 def measure(browser: Any, path: Path, repetitions: int) -> tuple[dict[str, Spread], list[dict[str, Any]]]:
-    """Seconds to open, to answer a click, and to answer the slider; and what the page computed at the clicks."""
+    """Seconds to open and to respond to a click and to the slider; and the page's numbers at the clicked points."""
     opening = []
     for _ in range(repetitions):
         page = browser.new_page(viewport={"width": 1280, "height": 900})
@@ -83,7 +84,7 @@ def measure(browser: Any, path: Path, repetitions: int) -> tuple[dict[str, Sprea
 
 
 def largest_difference(result: Result, points: list[dict[str, Any]]) -> float:
-    """Between what the page computed and the result, over margins and inconsistencies."""
+    """The largest difference between the page's numbers and the result, over margins and inconsistencies."""
     differences = [0.0]
     for point in points:
         wanted = result.at(point["theta"])

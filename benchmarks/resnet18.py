@@ -1,14 +1,13 @@
-"""Refines a ResNet-18 layout: does a network of that size fit into memory and time, and how much is decided?
+"""How much of a brightness range does a refinement decide for a ResNet-18 layout, within limits of time and memory?
 
     python benchmarks/resnet18.py                                  # 3×224×224, 10 classes, brightness 0..0.002
     python benchmarks/resnet18.py --side 64 --range 0.0005
 
-The network has random weights (He) and batch norms with the statistics of a few random images, so its activations have
-ordinary sizes; nothing is trained. The last batch norm of every block has small gains, as many networks have before
-their training; `--gain 1` makes all gains alike. The network is written as a float32 ONNX file to a temporary folder,
-read, and compared with onnxruntime. Asked: whether the label is kept over a range of brightness, within 4 GiB and 600
-seconds. Printed: the share that is decided, the peak of memory, and the largest range, by halving, of which at least
-half is decided.
+The network is untrained. It has random He weights, and batch norms with the statistics of a few random images, so its
+activations have ordinary sizes. The last batch norm of every block has small gains, as many networks have before
+training; `--gain 1` makes all gains equal. The network is written as a float32 ONNX file to a temporary folder, read,
+and compared with onnxruntime. The question: is the label kept over a range of brightness, within 4 GiB and 600 seconds?
+Prints the decided share, the peak memory, and the largest range, found by halving, of which at least half is decided.
 """
 
 import argparse
@@ -160,11 +159,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--side", type=int, default=224)
     parser.add_argument("--classes", type=int, default=10)
-    parser.add_argument("--gain", type=float, default=0.1, help="of the last batch norm of every block")
-    parser.add_argument("--range", type=float, default=0.002, help="the largest brightness asked for")
-    parser.add_argument("--halvings", type=int, default=6, help="of the range, until at least half is decided")
+    parser.add_argument("--gain", type=float, default=0.1, help="gain of the last batch norm of every block")
+    parser.add_argument("--range", type=float, default=0.002, help="the largest brightness")
+    parser.add_argument("--halvings", type=int, default=6, help="halvings of the range until at least half is decided")
     parser.add_argument("--threads", type=int)
-    parser.add_argument("--json", type=Path, help="write the results there")
+    parser.add_argument("--json", type=Path, help="file for the results")
     options = parser.parse_args(arguments)
     from steadygaze.network.model import check_agreement, read_model  # noqa: PLC0415 (slow)
 
@@ -200,7 +199,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     reach = f"0..{rows[-1]['range']:.3g}" if is_found else f"none of the ranges down to 0..{rows[-1]['range']:.3g}"
     print(f"largest range with at least half decided: {reach}")
     if options.json is not None:
-        question = "does a ResNet-18 layout fit into memory and time, and how much of a brightness range is decided?"
+        question = "how much of a brightness range is decided for a ResNet-18 layout, within limits of time and memory?"
         write_json(
             options.json,
             question,

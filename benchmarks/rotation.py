@@ -1,6 +1,7 @@
-"""How many images does a network trained for rotations keep over all angles, and how long does a proof take?
+"""On how many images does a network trained for rotations keep its label over all angles, and how long does a proof
+take?
 
-Reads rot30.onnx and the test set of MNIST; 94 of the first 100 images are proved by intervals over pieces of 0.25°.
+Reads rot30.onnx and the test set of MNIST; intervals over pieces of 0.25° prove 94 of the first 100 images.
 
     python benchmarks/rotation.py MODEL.onnx FOLDER_OF_MNIST
 """
@@ -60,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def decide(model: Path, image: np.ndarray, limit: float) -> dict[str, Any]:
-    """Decide one image, with what it took."""
+    """Decide one image; returns verdict and costs."""
     started, work = time.perf_counter(), time.process_time()
     found = steadygaze.verify(
         model, image, ["rotate:-30..30"], property="cr", method="refine", goal="verdict", until=0.0,

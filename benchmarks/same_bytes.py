@@ -1,13 +1,12 @@
-"""Does this checkout give the same regions as another commit, byte for byte?
+"""Does this checkout compute the same bytes as another commit?
 
     python benchmarks/same_bytes.py ded72ff
     python benchmarks/same_bytes.py ded72ff --only refine --keep /tmp/same
 
-The other commit is checked out beside this one for the time of the run. Each makes ten results (maps and refinements,
-one to three parameters) in a process of its own, stores them, and exports their regions as CSV. Exports and arrays of
-`regions.npz` are then compared by bytes; those that differ, by numbers: `largest` is the
-largest difference of an array over its largest entry. Columns and arrays that only one of the two
-commits writes are listed, and do not count as different.
+The other commit is checked out beside this one during the run. Each makes ten results (maps and refinements, one to
+three parameters) in its own process, stores them, and exports their regions as CSV. Exports and arrays of `regions.npz`
+are compared by bytes, and those that differ by numbers: `largest` is the largest difference of an array over its
+largest entry. Columns and arrays that only one commit writes are listed, and do not count as different.
 """
 
 import argparse
@@ -100,7 +99,7 @@ def compare_sizes(one: Path, two: Path) -> dict[str, float | None]:
 
 
 def compare_files(one: Path, two: Path) -> dict[str, str]:
-    """How the arrays of two files agree, by name; those of one file alone are not compared."""
+    """How the arrays of two files agree, by name; arrays that only one file has are not compared."""
     with np.load(one, allow_pickle=False) as ours, np.load(two, allow_pickle=False) as theirs:
         found = {name: compare_arrays(ours[name], theirs[name]) for name in ours if name in theirs}
         alone = {name: "only this checkout" if name in ours else "only before" for name in {*ours} ^ {*theirs}}
@@ -125,7 +124,7 @@ def _columns(path: Path) -> Mapping[str, list[str]]:
 
 
 def _numbers(cells: Sequence[str]) -> list[float | str]:
-    """The cells of a column, as numbers where they are some.
+    """The cells of a column, as numbers where possible.
 
     >>> _numbers(["1.0", "1e0", "CR"])
     [1.0, 1.0, 'CR']

@@ -1,7 +1,7 @@
-"""Finds out whether a search told the truth: from its own regions, from plain passes, and from the full map.
+"""Checks the claims of a search by its own regions, by plain passes, and by the full map.
 
-Turns a search result into a `Digest` (all counts, and a sample of its regions), and that into a list of contradictions.
-Nothing is timed here.
+Turns a search result into a `Digest` (all counts, and a sample of its regions), and the digest into a list of
+contradictions. This module times nothing.
 """
 
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ class Seen:
 
 @dataclass(frozen=True, eq=False)
 class Digest:
-    """What is kept of a search when its regions are gone."""
+    """The data kept of a search after its regions are discarded."""
 
     question: Question
     status: str
@@ -50,7 +50,7 @@ class Digest:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The labels that were asked for."""
+        """The labels of the question."""
         return KINDS[self.question.property]
 
 
@@ -75,7 +75,7 @@ def digest(found: Any, samples: int) -> Digest:
 
 
 def own_contradictions(found: Any) -> list[str]:
-    """What a search says about itself that its own regions contradict."""
+    """Claims of a search that its own regions contradict."""
     wrong = []
     visited, kinds = found.tiling.visited, KINDS[found.question.property]
     if len({each.region.key for each in visited}) < len(visited):
@@ -138,7 +138,7 @@ def map_contradictions(kept: Digest, mapped: Result) -> list[str]:
             if not low - slack <= point.inconsistency <= high + slack:
                 wrong.append(f"ai in [{low:.6g}, {high:.6g}] at {where}, by a plain pass {point.inconsistency:.6g}")
     if still_open > MOST_OPEN * len(kept.sampled):
-        wrong.append(f"{still_open} of {len(kept.sampled)} labels are left open that the map decides")
+        wrong.append(f"{still_open} of {len(kept.sampled)} labels are open although the map decides them")
     whole = mapped.answer.verdict(kept.question.property)
     if Verdict.UNDECIDED not in (kept.verdict, whole) and kept.verdict is not whole:
         wrong.append(f"verdict {kept.verdict.value}, by the map {whole.value}")

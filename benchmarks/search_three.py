@@ -1,12 +1,12 @@
-"""How long do the searches take with three parameters at once, image by image?
+"""How long do searches with three parameters take, image by image?
 
     python benchmarks/search_three.py
     python benchmarks/search_three.py --images mnist:69990 --searches gbs:cr boundary:cr
 
-Translation, patch and brightness of M-FNN-100, [0, 1] each, δ = 3.0, one thread, one process; the first search of each
-kind, which compiles or loads the kernels, does not count. *s* is the time on the clock, *cpu s* that of the processor,
-which other work on the machine disturbs less. Ends with exit code 1 if a search contradicts itself, a plain pass or the
-full map; a missed target is shown and stored.
+Searches M-FNN-100 under translation, patch and brightness, [0, 1] each, δ = 3.0, on one thread in one process. The
+first search of each kind, which compiles or loads the kernels, does not count. *s* is wall-clock time; *cpu s* is CPU
+time, which other work on the machine disturbs less. Ends with exit code 1 if a search contradicts itself, a plain pass
+or the full map; a missed target is shown and stored.
 """
 
 import argparse
@@ -32,7 +32,7 @@ TARGETS = {"gbs": 2.0, "boundary": 20.0}
 
 
 def measure(asked: Asked, search: str, model: Model, *, shift: str, timeout: float, samples: int) -> dict[str, Any]:
-    """One search, and what is wrong with it by its own account, by plain passes and by the full map."""
+    """One search, and its errors by its own regions, by plain passes and by the full map."""
     method, wanted = search.split(":")
     question = question_of(asked, wanted, shift=shift, model=model)
     cpu = time.process_time()

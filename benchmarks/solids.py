@@ -3,10 +3,10 @@
     python benchmarks/solids.py                                # all tasks, five pairs; ten images
     python benchmarks/solids.py w50d2-3d --pairs 1 --images    # one task, once; no images
 
-The published times of relu_edge_subdivision (float32) were measured beside the reference splitter on the task of the
-same kind in two dimensions; they are scaled by the time of the reference in this run. It took between two times there:
-the larger one makes the scaled time shorter, and that is the target. One thread. Ends with exit code 1 if a count, the
-logits of a region or a map is wrong, whatever the speed; a missed target is shown and stored.
+The published times of relu_edge_subdivision (float32) come with the times of the reference splitter on the task of the
+same kind in two dimensions. They are scaled by the time of the reference in this run. The reference had a range of
+times there; the larger one makes the scaled time, and so the target, shorter. Uses one thread. Ends with exit code 1 if
+a count, the logits of a region or a map is wrong, whatever the speed; a missed target is shown and stored.
 """
 
 import argparse
@@ -134,7 +134,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tasks", nargs="*", help="names of tasks; all of them if none is given")
     parser.add_argument("--pairs", type=int, default=5, help="alternating runs of reference and engine")
-    parser.add_argument("--images", nargs="*", default=IMAGES, help="images to be mapped; none after a bare --images")
+    parser.add_argument("--images", nargs="*", default=IMAGES, help="images to map; none after a bare --images")
     parser.add_argument("--folder", type=Path, default=TASKS, help="where tasks.json and the .npz files are")
     parser.add_argument("--out", type=Path, default=RESULTS / "solids.json")
     options = parser.parse_args(arguments)

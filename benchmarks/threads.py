@@ -3,9 +3,9 @@
     python benchmarks/threads.py                                  # CNN-S TB, three images
     python benchmarks/threads.py "M-CNN-S TB mnist:69990" --rounds 3
 
-The engine alone: walk, attention, labels and self-check. One and two threads alternate in one process. Another program
-that keeps a core busy spoils the ratio, so the best round counts; all are stored. Ends with exit code 1 if the threads
-change the map.
+Measures the engine alone: walk, attention, labels and self-check. One and two threads alternate in one process. Another
+program that keeps a core busy spoils the ratio, so the best round counts; all rounds are stored. Ends with exit code 1
+if the number of threads changes the map.
 """
 
 import argparse

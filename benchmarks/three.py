@@ -1,11 +1,12 @@
-"""How long does the map of three parameters at once take, with labels, and with everything that a run delivers?
+"""How long does a map of three parameters take: with labels alone, and with everything that a run delivers?
 
     python benchmarks/three.py
     python benchmarks/three.py --images mnist:69990 mnist:69999 --samples 200
 
-Translation, patch and brightness of M-FNN-100, [0, 1] each, δ = 3.0; every image in a process of its own, one thread.
-*s* is the map with all labels, *s with check* adds the self-check, *s in all* summary, witnesses, stored result and
-pictures. Ends with exit code 1 if sampled thetas contradict a label; a missed target is shown and stored.
+Maps M-FNN-100 under translation, patch and brightness, [0, 1] each, δ = 3.0; every image in its own process, on one
+thread. *s* is the map with all labels, *s with check* adds the self-check, and *s in all* adds summary, witnesses,
+stored result and pictures. Ends with exit code 1 if sampled thetas contradict a label; a missed target is shown and
+stored.
 """
 
 import argparse
@@ -27,7 +28,7 @@ TARGET_SECONDS = 15.0
 
 
 def measure(model: str, image: str, samples: int) -> dict[str, Any]:
-    """Everything about one map, in this process."""
+    """All measurements of one map, in this process."""
     os.environ.update(one_thread())
     from steadygaze.engines import run  # noqa: PLC0415 (a process that starts others must stay small)
     from steadygaze.question import make_question  # noqa: PLC0415
@@ -56,7 +57,7 @@ def measure(model: str, image: str, samples: int) -> dict[str, Any]:
 
 
 def deliver(result: Any, folder: Path) -> None:
-    """What the command line does with a result."""
+    """The work of the command line on a result."""
     result.save(folder)
     result.plot(folder / "map")
 
@@ -85,7 +86,7 @@ def contradictions(result: Any, samples: int) -> list[str]:
 
 
 def run_one(model: str, image: str, samples: int) -> dict[str, Any]:
-    """Measure one map in a process of its own."""
+    """Measure one map in its own process."""
     command = [sys.executable, __file__, "--only", "--models", model, "--images", image, "--samples", str(samples)]
     outcome = subprocess.run(command, env=one_thread(), stdout=subprocess.PIPE, text=True, check=False)
     if outcome.returncode:

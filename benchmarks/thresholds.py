@@ -1,11 +1,11 @@
-"""At which thresholds are networks told apart, for every property of attention, by proved shares?
+"""Which thresholds of each property of attention distinguish networks, by proved shares?
 
     python benchmarks/thresholds.py                                  # JSON and the table in docs
     python benchmarks/thresholds.py --models M-FNN-100 M-FNN-100-plain --images 1 --page "" --out /tmp/thresholds.json
 
 Every network is mapped once for each property, image and domain; the stored map answers all thresholds. A number is the
-proved share of AR in the mean over images and domains. `apart` is the largest difference between two networks that the
-bounds prove: lower bound of one less upper bound of the other.
+proved share of AR, averaged over images and domains. `apart` is the largest proved difference between two networks: the
+lower bound of one minus the upper bound of the other.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from steadygaze.labels import Label
 from steadygaze.question import make_question
 from timing import CHECKOUT, RESULTS, print_table, write_json
 
-QUESTION = "at which thresholds networks are told apart"
+QUESTION = "thresholds that distinguish networks"
 MODELS = ("M-FNN-100-plain", "M-FNN-100", "M-FNN-100-object", "M-CNN-S-plain", "M-CNN-S", "M-CNN-S-object", "M-MAXPOOL")
 DOMAINS = ("BP", "TB")
 MASK = "auto:bright=0.2,grow=1"
@@ -44,7 +44,7 @@ Bounds = tuple[float, float]
 
 
 def shares_of(model: str, name: str, indexes: Sequence[int], seconds: float) -> dict[str, Bounds]:
-    """The share of AR of one network by threshold, as bounds, in the mean over images and domains."""
+    """Bounds of the share of AR of one network by threshold, averaged over images and domains."""
     sums: dict[str, list[Bounds]] = {}
     for index in indexes:
         for domain in DOMAINS:
@@ -100,7 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--models", nargs="+", default=MODELS)
     parser.add_argument("--properties", nargs="+", choices=list(ASKED), default=list(ASKED))
     parser.add_argument("--images", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=120.0, help="for each map; what is left then stays open")
+    parser.add_argument("--seconds", type=float, default=120.0, help="seconds for each map; the rest stays open")
     parser.add_argument("--page", default=str(CHECKOUT / "docs" / "attention.md"), help="empty: no page")
     parser.add_argument("--out", type=Path, default=RESULTS / "thresholds.json")
     options = parser.parse_args(arguments)

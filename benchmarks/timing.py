@@ -1,7 +1,7 @@
-"""What all benchmarks share: clocks, medians with their spread, facts about the machine, tables and JSON files.
+"""Shared by all benchmarks: clocks, medians with their spread, facts about the machine, tables and JSON files.
 
-Imports nothing heavy: a process that starts others must stay small, because Linux counts the memory of the starting
-process into the peak of the started one.
+Imports no heavy modules: a process that starts others must stay small, because Linux counts its memory into the peak of
+the started process.
 """
 
 import json
@@ -28,7 +28,7 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class Spread:
-    """Repeated measurements of one quantity: median, smallest, largest, how many.
+    """Repeated measurements of one quantity: median, smallest, largest, and their number.
 
     >>> Spread.of([3.0, 1.0, 2.0])
     Spread(median=2.0, low=1.0, high=3.0, repetitions=3)
@@ -49,7 +49,7 @@ class Spread:
 
 
 def clock(function: Callable[[], Value]) -> tuple[float, Value]:
-    """Seconds that one call takes, and what it returns."""
+    """The seconds of one call, and its result."""
     start = time.perf_counter()
     value = function()
     return time.perf_counter() - start, value
@@ -102,7 +102,7 @@ def one_thread() -> dict[str, str]:
 
 
 def machine() -> dict[str, Any]:
-    """Facts that a time depends on; nothing that names the machine."""
+    """Facts about the machine that affect times, without its name."""
     cores = os.cpu_count() or 1
     gib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     return {
@@ -126,7 +126,7 @@ def commit() -> str:
 
 
 def write_json(path: Path, question: str, *, repetitions: int, **content: Any) -> None:
-    """Store a benchmark's outcome beside what it depends on."""
+    """Store the outcome of a benchmark with commit and machine."""
     facts = {"question": question, "commit": commit(), "machine": machine(), "repetitions": repetitions}
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(facts | content, indent=1, default=_plain) + "\n", encoding="utf-8")
@@ -142,7 +142,7 @@ def print_table(rows: Sequence[Mapping[str, str]]) -> None:
 
 
 def exit_code(wrong: Sequence[str]) -> int:
-    """The exit code of a benchmark with these wrong answers, 0 without any; prints the first fifty of them."""
+    """The exit code of a benchmark with these wrong answers, 0 if there are none; prints the first fifty."""
     for line in wrong[:50]:
         print(f"WRONG: {line}", file=sys.stderr)
     return 1 if wrong else 0

@@ -1,10 +1,10 @@
-"""Does the traversal, from region to region through facets, find as many regions as there are?
+"""Does the traversal, which crosses facets from region to region, find all regions?
 
     python benchmarks/traversal_counts.py                # all twelve random networks, about two minutes
     python benchmarks/traversal_counts.py w50d2 w50d2-3d
 
-Two dimensions by clipping, three by rays and linear programs. One thread. Ends with exit code 1 if a count is wrong, a
-region is lost, or the volumes do not add up to 1.
+Uses one thread, and clipping in two and three dimensions. Ends with exit code 1 if a count is wrong, a region is lost,
+or the volumes do not add up to 1.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from timing import RESULTS, clock, print_table, write_json
 
 
 def visit_all(traversal: Traversal) -> tuple[int, float]:
-    """Cross every facet of every region, breadth first: how many regions there are, and the sum of their volumes."""
+    """Cross every facet of every region, breadth first: the number of regions, and the sum of their volumes."""
     first = traversal.region_at(np.zeros(traversal.dimension))
     seen, queue, volume = {first.key}, deque([first]), 0.0
     while queue:

@@ -1,11 +1,11 @@
-"""How much of a rotation with a change of light is decided, for labels and for attention that moves along?
+"""How much of a rotation with a change of light is decided, for labels and for moving attention?
 
     python benchmarks/turned_light.py
     python benchmarks/turned_light.py --model M-CNN-S --images 2 --kind label --limit 120
 
-Refinements of rotate:-10..10 × brightness:0..0.1, ten images a network: labels until 99.9 % of the domain are decided;
-attention on the object (`--tau 90%`) until 90 %; the distance until 90 %, reported only. Seconds are those of the wall
-clock; on a busy machine compare CPU seconds instead.
+Refines rotate:-10..10 × brightness:0..0.1 for ten images per network: labels until 99.9 % of the domain are decided,
+attention on the object (`--tau 90%`) until 90 %, and the distance until 90 % (without a target). Seconds are wall-clock
+time; on a busy machine compare CPU seconds instead.
 """
 
 import argparse
@@ -31,7 +31,7 @@ MODELS = ("M-CNN-S", "M-CNN-M")
 
 
 class Kind(NamedTuple):
-    """A kind of question: its options, the share that may stay open, and the seconds asked; None: reported only."""
+    """A kind of question: its options, the share that may stay open, and the target in seconds; None: no target."""
 
     options: dict[str, Any]
     open: float
@@ -48,7 +48,7 @@ KINDS = {
 
 
 def measure(model: str, image: str, name: str, limit: float | None) -> dict[str, Any]:
-    """One refinement: what is left open, and how long it took."""
+    """One refinement: its open share and its time."""
     kind = KINDS[name]
     question = make_question(model, image, SPECS, **kind.options)
     _ = question.agreement
@@ -84,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--model", action="append", choices=MODELS, help="may be given twice; default: both")
     parser.add_argument("--kind", action="append", choices=list(KINDS), help="may be given several times; default: all")
     parser.add_argument("--images", type=int, default=len(INDEXES))
-    parser.add_argument("--limit", type=float, help="seconds for one refinement; default: those asked, 60 for distance")
+    parser.add_argument("--limit", type=float, help="seconds for one refinement; default: the target, 60 for distance")
     parser.add_argument("--out", type=Path, default=RESULTS / "turned_light.json")
     options = parser.parse_args(arguments)
     rows = [

@@ -1,11 +1,11 @@
-"""Makes a VGG-16 layout for 32×32×3 images as an ONNX file: 13 convolutions, strided, not pooled, 276,480 neurons.
+"""Makes a VGG-16 layout for 32×32×3 images as an ONNX file: 13 convolutions, strides instead of pools, 276,480 neurons.
 
     python benchmarks/vgg.py FOLDER            # trains FOLDER/vgg16.onnx (59 MB) unless it is there; ten minutes
     python benchmarks/vgg.py FOLDER --again --steps 300
 
-It is trained for some minutes on MNIST, padded to 32×32 and repeated to three channels: there is no larger set of
-colour images beside the checkout. `FOLDER/vgg16.json` says what came out: accuracy on 1,000 test images, share of zero
-weights. Reading the file back needs neither torch nor the data.
+It is trained for some minutes on MNIST, padded to 32×32 and repeated to three channels, because no larger set of colour
+images is available. `FOLDER/vgg16.json` records the outcome: accuracy on 1,000 test images, share of zero weights.
+Reading the file back needs neither torch nor the data.
 """
 
 import argparse
@@ -50,7 +50,7 @@ def as_colour(images: np.ndarray) -> np.ndarray:
 
 
 def export(path: Path, weights: Weights) -> None:
-    """Write the network as float32; whole or not at all."""
+    """Write the network as float32, atomically."""
     import onnx  # noqa: PLC0415 (slow; this module is also imported for its layout)
     from onnx import TensorProto, helper, numpy_helper  # noqa: PLC0415
 
@@ -94,7 +94,7 @@ def predictions(path: Path, images: np.ndarray) -> np.ndarray:
 
 
 def make(path: Path, data: Path, *, steps: int, kept: int, threads: int) -> dict[str, Any]:
-    """Train and write the network; what came out is returned, and stored beside it."""
+    """Train and write the network; the outcome is returned, and stored beside it."""
     sys.path.insert(0, str(Path(__file__).resolve().parent / "zoo"))
     import torch  # noqa: PLC0415
     from idx import read_dataset  # noqa: PLC0415
@@ -125,17 +125,17 @@ def make(path: Path, data: Path, *, steps: int, kept: int, threads: int) -> dict
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path, help="where the file is, or is written")
+    parser.add_argument("folder", type=Path, help="folder of the file, or to write it to")
     beside = Path(__file__).resolve().parents[2] / "shared" / "data"
     parser.add_argument("--data", type=Path, default=beside, help="folder with the idx files (see zoo/idx.py)")
     parser.add_argument("--steps", type=int, default=600)
     parser.add_argument("--kept", type=int, default=32, help="weights that remain per channel, on average")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--again", action="store_true", help="also if the file is there")
+    parser.add_argument("--again", action="store_true", help="train even if the file exists")
     options = parser.parse_args(arguments)
     path = options.folder / NAME
     if path.exists() and not options.again:
-        print(f"{path}: there already; --again trains it anew")
+        print(f"{path}: exists already; --again trains it again")
         return 0
     facts = make(path, options.data, steps=options.steps, kept=options.kept, threads=options.threads)
     print(json.dumps(facts, ensure_ascii=False))

@@ -1,9 +1,10 @@
-"""Trains the VGG-16 layout of `vgg.py` for some minutes, so that few weights remain and bounds can prove something.
+"""Trains the VGG-16 layout of `vgg.py` for some minutes, and prunes its weights, on which the strength of bounds
+depends.
 
-Every convolution but the first starts near the identity (where it halves the side: near a blur), plus noise: signals
-pass thirteen layers without batch normalization. While it learns, the smallest weights of each layer are set to zero
-for good, until few of them remain per channel. What is proved afterwards is a property of such networks,
-not of densely trained ones. Needs torch; reads no files.
+Every convolution except the first starts near the identity (near a blur if it halves the side), plus noise, so signals
+pass thirteen layers without batch normalization. During training the smallest weights of each layer are set to zero
+permanently, until few of them remain per channel. Later proofs therefore hold for such sparse networks, not for densely
+trained ones. Needs torch; reads no files.
 """
 
 import math
@@ -15,14 +16,14 @@ from torch import nn
 from torch.nn import functional
 
 NOISE = 0.25
-"""Size of the random part of the first weights, as a share of He's."""
+"""Size of the random part of the initial weights, as a share of He initialisation."""
 
 RATE, BATCH, WARMUP = 1e-3, 24, 30
 BRIGHTEST = 0.1
-"""Images are shown with up to this brightness, and a patch up to this density."""
+"""Training images have up to this brightness, and a patch of up to this density."""
 
 PRUNED_FROM, PRUNED_TO, PRUNED_EVERY = 0.15, 0.7, 10
-"""From and up to which share of the steps weights are set to zero, and every how many steps."""
+"""The first and the last share of the steps in which weights are pruned, and the steps between two prunings."""
 
 
 class Vgg(nn.Module):
@@ -49,7 +50,7 @@ class Vgg(nn.Module):
 
 
 def start(conv: nn.Conv2d, *, share: float) -> None:
-    """Set the first weights: noise, and for `share` below 1 also the identity, or a blur where the side is halved."""
+    """Set the initial weights: noise, and for `share` below 1 also the identity, or a blur if the side is halved."""
     outputs, inputs = conv.weight.shape[:2]
     conv.weight.normal_(std=share * math.sqrt(2.0 / (9 * inputs)))
     conv.bias.zero_()
@@ -60,13 +61,13 @@ def start(conv: nn.Conv2d, *, share: float) -> None:
 
 
 def share_kept(weight: torch.Tensor, kept: int, progress: float) -> float:
-    """The share of weights of a convolution that remain once this share (0 to 1) of the pruning is done."""
+    """The share of weights of a convolution that remain after this share (0 to 1) of the pruning."""
     least = min(1.0, kept / weight[0].numel())
     return least + (1.0 - least) * (1.0 - progress) ** 3
 
 
 def prune(masks: list[torch.Tensor], network: Vgg, kept: int, progress: float) -> None:
-    """Forget the smallest weights of every convolution but the first."""
+    """Set the smallest weights of every convolution except the first to zero."""
     for mask, conv in zip(masks, network.convolutions[1:], strict=True):
         count = conv.weight.numel() - int(share_kept(conv.weight, kept, progress) * conv.weight.numel())
         if count:
@@ -82,7 +83,7 @@ def perturbed(images: torch.Tensor, random: torch.Generator) -> torch.Tensor:
 
 
 def train(network: Vgg, images: np.ndarray, labels: np.ndarray, *, steps: int, kept: int, seed: int) -> None:
-    """Train on images (N, 3, side, side) uint8: Adam, rate up linearly, then down along a cosine.
+    """Train on images (N, 3, side, side) uint8: Adam, linear warm-up, cosine decay.
 
     `kept` weights remain for each channel of a convolution, on average; the first one and the logits keep all.
     """

@@ -1,6 +1,7 @@
 """The documentation does what it says: snippets run, commands parse, links lead somewhere."""
 
 import doctest
+import os
 import pkgutil
 import re
 import shlex
@@ -52,6 +53,17 @@ def test_the_python_snippet_of_the_readme_asks_the_question_of_its_command(tmp_p
     assert specs == list(question.specs)
     assert len(command) == 5 + 2 * len(specs), "an option that the snippet does not give"
     assert question.describe() == steadygaze.verify(command[2], command[4], specs).question.describe()
+
+
+def test_first_steps_shows_the_answer_of_its_command(tmp_path):
+    page = ROOT / "docs" / "first-steps.md"
+    command = next(line for line in commands_in(page) if line[1] == "verify")
+    words = [sys.executable, "-m", "steadygaze", *command[1:], "--pictures", "none"]
+    environment = os.environ | {"COLUMNS": "80"}
+    found = subprocess.run(words, env=environment, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert found.returncode == 10, found.stderr
+    printed = "\n".join(line.rstrip() for line in found.stdout.splitlines())
+    assert printed.startswith(blocks(page, "text")[0])
 
 
 def test_the_torch_snippet_exports_a_model_that_is_read(tmp_path, monkeypatch):
