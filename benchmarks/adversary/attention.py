@@ -1,4 +1,4 @@
-"""Exact attention maps and how far two of them are apart, as functions of the parameter that moves them."""
+"""Exact attention maps and their distances, as functions of the parameter that moves them."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -88,7 +88,7 @@ class Distance:
         return low, high
 
     def at_most(self, t: Fraction, limit: Fraction) -> bool | None:
-        """Whether the distance at t is at most a limit; None where 160 bits do not tell."""
+        """Whether the distance at t is at most a limit; None if 160 bits do not suffice."""
         low, high = self.bounds(t)
         return True if high <= limit else (False if low > limit else None)
 
@@ -111,9 +111,9 @@ def root_bounds(square: Fraction) -> tuple[Fraction, Fraction]:
 
 
 def slabs(distance: Distance, start: Fraction, stop: Fraction, limit: Fraction) -> Slabs:
-    """Where the distance is at most a limit: pairs (name, end), ascending, from `start` to `stop`.
+    """The parts of a range by label, for a limit on the distance: pairs (name, end), ascending, from `start` to `stop`.
 
-    The name is AR where it is, IR where it is not, and "" within 2^-48 of a border.
+    The name is AR where the distance is at most the limit, IR where it is larger, and "" within 2^-48 of a border.
     """
     found: Slabs = []
 
@@ -133,10 +133,10 @@ def slabs(distance: Distance, start: Fraction, stop: Fraction, limit: Fraction) 
 
 
 def _judged(distance: Distance, low: Fraction, high: Fraction, limit: Fraction) -> str | None:
-    """AR, IR, or None where neither is certain all over a range."""
+    """AR, IR, or None if neither is certain on the whole range."""
     left, middle, right = (distance.bounds(t) for t in (low, (low + high) / 2, high))
     if left[1] <= limit and right[1] <= limit:
-        return "AR"  # convex: no more than at the ends
-    # Convex: on either half no less than the chord of the other half, continued.
+        return "AR"  # convex: at most the values at the ends
+    # Convex: on either half, at least the extended chord of the other half.
     least = min(middle[0], 2 * middle[0] - left[1], 2 * middle[0] - right[1])
     return "IR" if least > limit else None

@@ -1,6 +1,6 @@
 """The hidden layers of a narrow bump, ReLU(P − G·Σ_k |x_k − c_k|) over a few pixels x_k, hidden in several ways.
 
-Weights are float64 here and rounded to float32 later; the oracle says what the rounded network does.
+Weights are float64 here and rounded to float32 later; the oracle describes the rounded network.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from .scenes import Scene
 HIDINGS = (
     "plain",
     "cancelling",  # large weights on two equal pixels
-    "noise",  # a pixel's value is 2^-36 and less of the terms that cancel in its neuron, and is amplified later
+    "noise",  # a pixel's value is at most 2^-36 of the terms that cancel in its neuron, and is amplified later
     "greedy",  # large weights on pixels that never change: their sum is small, and float64 rounds it
     "rounding",  # the same with weights up to 2^38
     "tiny",  # first multiplied by 2^-14 to 2^-44
@@ -91,7 +91,7 @@ def _carry(
 
 
 def _cancel_greedily(random: np.random.Generator, scene: Scene, row: np.ndarray, *, is_ordinary: bool) -> Fraction:
-    """Fill a row on still pixels with float32 weights, each chosen to cancel what is left; returns the exact rest."""
+    """Fill a row on still pixels with float32 weights, each chosen to cancel the remainder; returns the exact rest."""
     size, least = (2.0**19, ORDINARY[0]) if is_ordinary else (2.0 ** int(random.integers(24, 39)), 2.0**-80)
     rest = Fraction(0)
     for number, pixel in enumerate(scene.still):
@@ -112,7 +112,7 @@ def overflowing(inputs: int, depth: int, classes: int) -> Layers:
 
 
 def _gains(random: np.random.Generator, hiding: str, gain: float) -> list[float]:
-    """Factors of the gain, one per layer; the first is a power of two, which keeps the centre where it is meant."""
+    """Factors of the gain, one per layer; the first is a power of two, which keeps the centre in place."""
     if hiding == "huge":
         first = 2.0 ** int(random.integers(24, 40))
         return [first, gain / first]

@@ -1,7 +1,7 @@
-"""Pairs of networks that compute the same function exactly, all of its gradients included, written differently.
+"""Pairs of different networks that compute exactly the same function, including all gradients.
 
-The networks of `whole_net` have weights that are multiples of 105 over a power of two, so that neurons can be scaled by
-3, 5 and 7 without rounding; the other transformations are exact for any network within float32's range.
+The weights of `whole_net` are multiples of 105 over a power of two, so neurons can be scaled by 3, 5 and 7 without
+rounding; the other transformations are exact for any network within float32's range.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ MULTIPLE = 105
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Two questions with one truth; `norms` are batch normalisations that stand in the second file on their own."""
+    """Two questions with one truth; `norms` are batch normalisations that the second file keeps as separate nodes."""
 
     name: str
     wanted: str
@@ -43,7 +43,7 @@ def whole_net(random: np.random.Generator, sizes: list[int]) -> Layers:
 
 
 def split_neurons(layers: Layers, random: np.random.Generator) -> Layers:
-    """Every neuron of a layer twice, a quarter of its outgoing weights on the one, three quarters on the other."""
+    """Duplicate every neuron of a layer: one copy gets a quarter of its outgoing weights, the other three quarters."""
     k = int(random.integers(len(layers) - 1))
     (weight, bias), (above, shift) = layers[k], layers[k + 1]
     twice = np.vstack([weight, weight]), np.concatenate([bias, bias])
@@ -123,9 +123,9 @@ TRANSFORMATIONS: tuple[Callable[[Layers, np.random.Generator], Layers], ...] = (
 
 
 def unmerged(layers: Layers, random: np.random.Generator) -> tuple[Layers, Layers, dict[int, Norm]]:
-    """Layers with batch normalisations merged, and without them together with the normalisations.
+    """The layers with merged batch normalisations; and the layers without them, with the normalisations beside.
 
-    Variance and epsilon add up to a power of four, so that merging does not round.
+    Variance and epsilon add up to a power of four, so merging does not round.
     """
     merged, norms = list(layers), {}
     for k in range(len(layers) - 1):
@@ -152,7 +152,8 @@ def pairs(count: int, seed: int) -> Iterator[Pair]:
 
 
 def make_pair(seed: int, which: int) -> Pair | None:
-    """One pair by the number of its transformation; None where the image is tied or float32 does not hold it."""
+    """One pair by the number of its transformation; None if the image is tied or float32 cannot represent the
+    weights."""
     random = np.random.default_rng([seed, 7])
     wanted = str(random.choice(["cr", "ar", "both"]))
     norms: dict[int, Norm] = {}

@@ -1,4 +1,4 @@
-"""Writes dense networks as ONNX files (float32 or float64; Flatten, Gemm, Relu, BatchNormalization if asked for)."""
+"""Writes dense networks as ONNX files (float32 or float64; Flatten, Gemm, Relu, optional BatchNormalization)."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Asks the verifier, and compares its answer with the exact truth: what is wrong, in sentences; and what was found."""
+"""Asks the verifier, and compares its answer with the exact truth: errors in sentences, and violations found."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ ROUNDING = Fraction(1, 10**12)
 
 @dataclass(frozen=True)
 class Answer:
-    """What one engine said: verdict (also "refused" and "crashed"), shares, slivers, witnesses (kind, theta)."""
+    """The answer of one engine: verdict (also "refused" and "crashed"), shares, slivers, witnesses (kind, theta)."""
 
     engine: str
     verdict: str
@@ -34,7 +34,7 @@ class Answer:
 
 
 def ask(path: Path, question: Question, wanted: str, engine: str, *, limit_seconds: float = 30.0) -> Answer:
-    """Run one engine on a model file within a budget, everything that the command line prints included."""
+    """Run one engine on a model file within a budget, including all output of the command line."""
     started = time.perf_counter()
     budget = Budget(Limits(timeout_seconds=limit_seconds, max_regions=200_000))
     options = {"property": wanted, "delta": question.delta, "dist": question.dist, "budget": budget}
@@ -51,7 +51,7 @@ def ask(path: Path, question: Question, wanted: str, engine: str, *, limit_secon
         return Answer(engine, "crashed", time.perf_counter() - started, message=f"InternalError: {error}")
     except SteadygazeError as error:
         return Answer(engine, "refused", time.perf_counter() - started, message=f"{type(error).__name__}: {error}")
-    except Exception as error:  # whatever it is, a user would have met it
+    except Exception as error:  # a user would meet any of these
         return Answer(engine, "crashed", time.perf_counter() - started, message=f"{type(error).__name__}: {error}")
     witnesses = [(item["kind"], tuple(item["theta"])) for item in summary.get("witnesses", ())]
     shares = {name: (low, high) for name, (low, high) in summary.get("area", {}).items()}
@@ -60,7 +60,7 @@ def ask(path: Path, question: Question, wanted: str, engine: str, *, limit_secon
 
 
 def complaints(answer: Answer, truth: Truth, wanted: str, oracle: Oracle | None = None) -> list[str]:
-    """What is wrong with an answer: a crash, a false verdict, a share that excludes the truth, a false witness."""
+    """The errors of an answer: a crash, a false verdict, a share that excludes the truth, a false witness."""
     if answer.verdict == "crashed":
         return [answer.message]
     found = []
@@ -107,7 +107,7 @@ def _wrong_witnesses(answer: Answer, oracle: Oracle) -> list[str]:
 
 
 def contradictions(first: Answer, second: Answer) -> list[str]:
-    """Where two answers to the same question about the same function contradict each other."""
+    """Contradictions between two answers to the same question about the same function."""
     found = []
     if {first.verdict, second.verdict} == {"robust", "not robust"}:
         found.append(f"{first.verdict} and {second.verdict}")

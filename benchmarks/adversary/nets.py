@@ -1,4 +1,4 @@
-"""Small dense networks as lists of (W, b), and operations on them that say what becomes of the function."""
+"""Small dense networks as lists of (W, b), and operations with a known effect on the function."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -42,7 +42,7 @@ def random_net(random: np.random.Generator, sizes: Sequence[int], *, scale: floa
 
 
 def deepen(layers: Layers, depth: int, random: np.random.Generator | None = None) -> Layers:
-    """The same function with `depth` layers: identities behind a ReLU change nothing; at random places if given."""
+    """The same function with `depth` layers: identities behind a ReLU change nothing; their places may be random."""
     found = list(layers)
     while len(found) < depth:
         place = len(found) - 1 if random is None else int(random.integers(1, len(found)))

@@ -41,7 +41,7 @@ class Change:
 
     @property
     def spec(self) -> str:
-        """The text by which the verifier knows it."""
+        """The spec for the verifier."""
         keys = {
             "patch": f":x={self.x},y={self.y},w={self.w},h={self.h}" + (",tone=-1" if self.tone < 0 else ""),
             "translate": f":dx={self.dx}" if self.dx else f":dy={self.dy}",
@@ -49,7 +49,7 @@ class Change:
         return f"{self.kind}{keys.get(self.kind, '')}:{self.low!r}..{self.high!r}"
 
     def added(self, pixels: np.ndarray, step: int) -> tuple[np.ndarray, np.ndarray]:
-        """Constant and slope of what is added to pixels (C, H, W); for translate between step and step + 1."""
+        """Constant and slope of the change of pixels (C, H, W); for translate, between step and step + 1."""
         nothing = np.full(pixels.shape, Fraction(0))
         if self.kind in ("brightness", "darkness"):
             return nothing, nothing + (1 if self.kind == "brightness" else -1)
@@ -61,7 +61,7 @@ class Change:
         return here - step * (there - here) - pixels, there - here
 
     def moved(self, pixels: np.ndarray, steps: int) -> np.ndarray:
-        """Pixels moved by whole steps; what was vacated is zero."""
+        """Pixels moved by whole steps; vacated pixels are zero."""
         far = steps * (1 if self.dx + self.dy > 0 else -1)
         found = np.full(pixels.shape, Fraction(0))
         for index in np.ndindex(pixels.shape):
@@ -126,7 +126,7 @@ class Truth:
     inconsistencies: tuple[float, ...] = field(default=())
 
     def is_violated(self, wanted: str) -> bool | None:
-        """Whether a property is violated: CR at a single theta, AR on a set with volume; None where not known."""
+        """Whether a property is violated: CR at a single theta, AR on a set with volume; None if unknown."""
         label = self.least_margin <= 0
         low, high = self.shares["IR"]
         attention = True if low > 0 else (False if high == 0 else None)
@@ -219,11 +219,11 @@ class Oracle:
 
     @cached_property
     def truth(self) -> Truth:
-        """The exact shares of everything, for the question's δ."""
+        """All exact shares, for the question's δ."""
         return self.truth_at(self.question.delta)
 
     def truth_at(self, threshold: float) -> Truth:
-        """The exact shares of everything, for any δ."""
+        """All exact shares, for any δ."""
         label = self.label
         if label is None:
             raise ValueError("the classes are tied on the unperturbed image")
@@ -251,7 +251,7 @@ class Oracle:
         return [tuple(a - b for a, b in zip(own, form, strict=True)) for form in others]
 
     def _attention_parts(self, region: Region, delta: Fraction, met: set[float]) -> Iterator[tuple[str, Polytope]]:
-        """The parts of a region that are AR, IR or, where a border is irrational, neither for sure ("")."""
+        """The parts of a region that are AR, IR, or, near an irrational border, not certain ("")."""
         expected = self._expected(self.knot_cells[region.cell][1])
         distance = self.maps.distance(self.maps.of(region.pattern), expected)
         if self.moving is None or distance.is_constant:
@@ -337,7 +337,7 @@ class Oracle:
 
 
 def _whole_layer(weight: np.ndarray, bias: np.ndarray) -> tuple[list[list[tuple[int, int]]], list[int], int]:
-    """Rows of (index, whole number) for what is not zero, bias and exponent: the layer times 2^exponent."""
+    """Rows of (index, whole number) for non-zero weights, bias and exponent: the layer times 2^exponent."""
     exact = [[Fraction(float(value)) for value in row] for row in weight], [Fraction(float(value)) for value in bias]
     numbers = [number for row in [*exact[0], exact[1]] for number in row]
     exponent = max(number.denominator.bit_length() - 1 for number in numbers)
@@ -397,11 +397,11 @@ def _activate(polytope: Polytope, forms: list[Whole]) -> list[tuple[Polytope, li
 
 
 def _label_volumes(part: Polytope, margins: list[Whole]) -> tuple[Fraction, Fraction, Fraction]:
-    """Volume, where all margins are > 0, and where one is < 0."""
+    """The volumes of the whole part, of the part where all margins are > 0, and of the part where one is < 0."""
     whole = volume(part)
     ahead: Polytope | None = part
     for form in margins:
-        # ≥ 0 is what is not < 0; a margin that vanishes everywhere cuts nothing.
+        # The part that is not < 0 is ≥ 0; a margin that vanishes everywhere cuts nothing.
         ahead = split(ahead, tuple(-a for a in form))[0] if ahead is not None else None
     not_lost = volume(ahead)
     is_tied = any(not any(form) for form in margins)
@@ -409,7 +409,7 @@ def _label_volumes(part: Polytope, margins: list[Whole]) -> tuple[Fraction, Frac
 
 
 def _add(sums: dict[str, list[Fraction]], label: str, attention: str, size: Fraction) -> None:
-    """Add a part to the shares: one whose attention is not certain counts for the upper ends alone."""
+    """Add a part to the shares; if its attention is not certain, it counts only for the upper ends."""
     if label:
         sums[label][0] += size
         sums[label][1] += size

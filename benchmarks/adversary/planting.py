@@ -16,7 +16,7 @@ from .oracle import Oracle, Question, Truth
 from .scenes import Scene, make_scene
 
 WANTED = {"label": "cr", "attention": "ar", "both": "both", "tie": "cr"}
-"""The property that each kind of violation breaks, as the verifier calls it."""
+"""The property that each kind of violation breaks, by the verifier's name."""
 KINDS = tuple(WANTED)
 PLACES = ("inside", "corner", "edge", "knot")
 
@@ -27,7 +27,7 @@ Rounded = tuple[tuple[np.ndarray, np.ndarray], ...]
 class Planted:
     """A network with a violation and its twin without one, each with its exact truth.
 
-    size: the share of the domain that was aimed at; `share` is the exact one.
+    size: the intended share of the domain; `share` is the exact one.
     """
 
     name: str
@@ -67,7 +67,7 @@ class _Base:
 
 
 def plant(seed: int, *, kind: str, hiding: str, place: str, size: float, dimension: int) -> Planted | None:
-    """Make one network and its twin; None where the scene has no room for it or rounding removed the violation."""
+    """Make one network and its twin; None if the scene has no room for it or rounding removed the violation."""
     random = np.random.default_rng([seed, KINDS.index(kind), HIDINGS.index(hiding), PLACES.index(place)])
     scene = make_scene(random, dimension, place, has_still=hiding in STILL)
     base = None if scene is None else _make_base(random, scene, is_trained=hiding == "trained")
@@ -92,7 +92,7 @@ def plant(seed: int, *, kind: str, hiding: str, place: str, size: float, dimensi
 
 
 def by_name(name: str) -> Planted | None:
-    """Make the network with a name again.
+    """Make a network again by its name.
 
     >>> by_name("label-plain-inside-1d-1e-03-0").wanted
     'cr'
@@ -181,14 +181,14 @@ def _planted_layers(
 
 
 def _radius(scene: Scene, size: float) -> float:
-    """In pixels the cell is a ball of the 1-norm, of volume (2r)^d/d!; a border of the domain halves it."""
+    """In pixels the cell is a ball of the 1-norm with volume (2r)^d/d!; each border of the domain halves it."""
     d = len(scene.pixels)
     room = size * scene.determinant * scene.volume * factorial(d) * 2**scene.borders
     return room ** (1 / d) / 2
 
 
 def _level(base: _Base, other: int) -> Layers:
-    """The base with another class exactly as high as the label."""
+    """The base with another class exactly equal to the label."""
     weight, bias = (part.copy() for part in base.layers[-1])
     weight[other], bias[other] = weight[base.label], bias[base.label]
     return [*base.layers[:-1], (weight, bias)]

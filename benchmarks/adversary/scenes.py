@@ -11,10 +11,10 @@ from .oracle import Change, Oracle, Question
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """An image with perturbations, a theta, and pixels whose values there tell it from all thetas around it.
+    """An image with perturbations, a theta, and pixels whose values distinguish it from all thetas around it.
 
-    determinant: how much volume of the pixels belongs to a volume of thetas; borders: how many sides of the domain
-    theta lies on; equal: two other pixels that are the same everywhere; still: pixels that never change.
+    determinant: volume of pixels per volume of thetas; borders: the number of sides of the domain that contain theta;
+    equal: two other pixels that are equal everywhere; still: pixels that never change.
     """
 
     image: np.ndarray
@@ -33,9 +33,9 @@ class Scene:
 
 
 def make_scene(random: np.random.Generator, dimension: int, place: str, *, has_still: bool = False) -> Scene | None:
-    """An image of 4 rows, the last two alike, with `dimension` perturbations; None where no pixels fit.
+    """An image of 4 rows, the last two equal, with `dimension` perturbations; None if no pixels fit.
 
-    has_still: patches alone, so that most pixels never change.
+    has_still: use only patches, so most pixels never change.
     """
     image = _image(random)
     changes = _patches(random, dimension, 0) if has_still else _changes(random, dimension, needs_knot=place == "knot")
@@ -74,7 +74,7 @@ def _image(random: np.random.Generator) -> np.ndarray:
 
 
 def _changes(random: np.random.Generator, dimension: int, *, needs_knot: bool) -> tuple[Change, ...]:
-    """Perturbations whose parameters can be told apart: at most one of light, one of movement, patches for the rest."""
+    """Perturbations with distinguishable parameters: at most one of light, one movement, and patches."""
     chosen: list[Change] = []
     if needs_knot:
         chosen.append(Change("translate", 0.0, 2.0, dx=int(random.choice([2, -2]))))
@@ -114,7 +114,7 @@ def _theta(random: np.random.Generator, changes: tuple[Change, ...], place: str)
 
 
 def _inward(random: np.random.Generator, change: Change, value: Fraction) -> Fraction:
-    """A small step from a theta along an axis that stays inside the domain."""
+    """A small step from a theta along an axis, inside the domain."""
     step = Fraction(1, 2**16)
     return -step if value + step > Fraction(change.high) else step
 

@@ -33,7 +33,7 @@ def wild_networks(count: int, seed: int) -> Iterator[Wild]:
 
 
 def make_wild(seed: int, *, decades: float = 6.0) -> Wild | None:
-    """One network with weights ±10^U(−decades, decades); None where the image is tied or there are too many regions."""
+    """One network with weights ±10^U(−decades, decades); None if the image is tied or there are too many regions."""
     random = np.random.default_rng([seed, 11])
     shape = (int(random.integers(1, 3)), 2, int(random.integers(2, 4)))
     image = random.integers(0, 17, shape) / 16.0
@@ -64,7 +64,7 @@ def _spread(random: np.random.Generator, shape: tuple[int, ...], decades: float)
 
 
 def _changes(random: np.random.Generator, shape: tuple[int, ...]) -> tuple[Change, ...]:
-    """One to three different perturbations with ranges of few bits that contain zero."""
+    """One to three different perturbations; their ranges have few bits and contain zero."""
     width = shape[2]
     menu = [
         Change("brightness", float(random.choice([-1.0, -0.25, 0.0])), float(random.choice([0.125, 0.5, 1.0]))),

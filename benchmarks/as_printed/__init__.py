@@ -1,1 +1,1 @@
-"""The paper's two searches exactly as printed: the baseline of speed claims, not verifiers to rely on."""
+"""The paper's two searches exactly as printed: the baseline for speed claims, not reliable verifiers."""

@@ -1,7 +1,8 @@
-"""Algorithm 3 of the paper (appendix, "Algorithm BFS") as printed, line by line, its mistakes included.
+"""Algorithm 3 of the paper (appendix, "Algorithm BFS") as printed, line by line, including its errors.
 
 The comments give the paper's lines. Deliberately kept: the start at the pattern of θ = 0 (line 3), OBS filled before
-the face is tested (line 16), FS holding only faces towards new patterns (line 19). README.md says what goes wrong.
+the face is tested (line 16), FS holding only faces towards new patterns (line 19). README.md describes the
+consequences.
 """
 
 import time
@@ -27,7 +28,7 @@ from .verify import solve_ar, solve_cr, solve_ir, solve_mr
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the search found and what it cost; `popped` counts the pattern that the time limit interrupted too."""
+    """Findings and costs of the search; `popped` includes the pattern that the time limit interrupted."""
 
     found: dict[str, list[Region]]  # H^CR, H^MR, H^CB, H^AR, H^IR, H^AB: simplified regions
     popped: int

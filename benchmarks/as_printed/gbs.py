@@ -1,9 +1,9 @@
-"""Algorithms 1 and 2 of the paper ("Geometric Boundary Search") as printed, line by line, their mistakes included.
+"""Algorithms 1 and 2 of the paper ("Geometric Boundary Search") as printed, line by line, including their errors.
 
-The comments give the paper's lines: 1:14 is line 14 of Algorithm 1. Deliberately kept: the start at the pattern of
-θ = 0 (1:3), OBS filled before the face is tested (1:14), FS holding only faces towards new patterns (1:17), one neuron
-flipped for each face (1:13), every neighbour pushed while searching (1:25), "near" as δ ± w^δ (2:4). README.md says
-what goes wrong, and how the text is read where it leaves a choice.
+The comments give the paper's lines: 1:14 is line 14 of Algorithm 1. Deliberately kept: the start at the pattern of θ =
+0 (1:3), OBS filled before the face is tested (1:14), FS holding only faces towards new patterns (1:17), one neuron
+flipped for each face (1:13), every neighbour pushed while searching (1:25), "near" as δ ± w^δ (2:4). README.md
+describes the consequences, and the choices where the text is ambiguous.
 """
 
 import heapq
@@ -52,13 +52,13 @@ class Judgement(NamedTuple):
 
 @dataclass(frozen=True)
 class Search(Outcome):
-    """An `Outcome` with the elements taken from Q, in order, the one that the time limit interrupted included."""
+    """An `Outcome` with the elements taken from Q, in order, including the one that the time limit interrupted."""
 
     visited: tuple[Element, ...]
 
 
 class Queue:
-    """Q, from which the element farthest along the line is taken; of equal ones that which came first."""
+    """Q, which gives the element farthest along the line, and the first of equal ones."""
 
     def __init__(self, first: Element) -> None:
         self._heap: list[tuple[float, int, Element]] = []
@@ -117,7 +117,7 @@ class Faces:
         self.checks = 0
 
     def of(self, eta: Region, q: Element) -> tuple[Element, list[int], list[Element]]:
-        """The element q (searching again if the line was found farther out), FS and Q' of a region."""
+        """The element q (searching again if it meets the line farther out), FS and Q' of a region."""
         FS: list[int] = []  # 1:8
         local: list[Element] = []  # 1:9: Q'
         for k, (_l, _n) in enumerate(self.question.neurons):  # 1:11: row k of η belongs to neuron (l, n)
@@ -152,7 +152,7 @@ def verify(
     H: dict[str, list[Region]],
     lp: LinearPrograms,
 ) -> list[Element]:
-    """Algorithm 2 for η~ = `simple`: enters it into H and returns what is left of Q'."""
+    """Algorithm 2 for η~ = `simple`: enters it into H and returns the rest of Q'."""
     judgements: list[Judgement] = []
     if kind != "AR":
         one = judge(*calc_range_cr(question, simple, lp), delta=0.0, w=0.0)  # 2:3 and 2:4, δ = 0 and w^δ = 0
@@ -189,8 +189,8 @@ def judge(lo: float, up: float, *, delta: float, w: float) -> Judgement:
 def together(judgements: list[Judgement]) -> Judgement:
     """The judgement about "the regions satisfying both CR and AR"; of one judgement, that one.
 
-    Violated is what violates one of them; near the common boundary is what is near one of the two boundaries and not
-    beyond the other.
+    A region is violated if it violates one of them. It is near the common boundary if it is near one of the two
+    boundaries and not beyond the other.
     """
     sides = {one.side for one in judgements}
     side: Side = "violated" if "violated" in sides else "boundary" if "boundary" in sides else "robust"

@@ -18,7 +18,7 @@ Pattern = bytes  # one byte per neuron in layer order: 1 active (pre-activation 
 
 @dataclass(frozen=True)
 class Translation:
-    """Which parameter moves the attention map, and from where each pixel comes when it is 1 (-1: vacated, zero)."""
+    """The parameter that moves the attention map, and the source of each pixel when it is 1 (-1: vacated, zero)."""
 
     axis: int
     source: np.ndarray  # (N,) integers
@@ -31,7 +31,7 @@ class Question:
     layers: tuple[Layer, ...]  # f ∘ g^{x0}, from theta (d,)
     classifier: tuple[Layer, ...]  # f alone, from the pixels (N,)
     expected: np.ndarray  # (K, N): map_j(x0) = ∂f_j(x0)/∂x, filter = identity
-    translation: Translation | None  # None: the map is expected to keep
+    translation: Translation | None  # None: the expected map stays
     label: int
     delta: float
     low: np.ndarray  # (d,)

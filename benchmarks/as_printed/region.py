@@ -1,6 +1,6 @@
 """The subroutines of Algorithms 1 and 3 that work on one activation region: half-spaces, faces, linear programs.
 
-Half-spaces are closed and a region may have no volume: that is how the paper prints it.
+As in the paper, half-spaces are closed and a region may have no volume.
 """
 
 import time
@@ -16,7 +16,7 @@ FEASIBLE = 1e-7
 
 
 class OutOfTime(Exception):  # noqa: N818 - not an error: the search ends with what it has
-    """The time given to the search is over."""
+    """The time limit of the search is reached."""
 
 
 class LinearPrograms:
@@ -97,7 +97,7 @@ def calc_interior_point_on_face(eta: Region, k: int, lp: LinearPrograms) -> np.n
 def calc_interior_point_on_line(eta: Region, k: int, line: np.ndarray) -> np.ndarray | None:
     """calcInteriorPointOnLine: a point of the face k of η on the segment from 0 to `line` (d,); None if there is none.
 
-    In closed form, θ = s·line: one unknown needs no program. Where the segment runs inside the face, its middle.
+    In closed form, θ = s·line: one unknown needs no program. If the segment runs inside the face, its middle.
     """
     slopes = eta.A @ line  # A''θ ≤ b'' becomes slopes·s ≤ b''
     if slopes[k] != 0.0:

@@ -23,13 +23,13 @@ def solve_mr(question: Question, eta: Region, lp: LinearPrograms) -> bool:
 
 
 def solve_ar(question: Question, eta: Region, lp: LinearPrograms) -> bool:
-    """solveAR: max of ai ≤ δ, one sample when the map is kept, else "the values at both ends" (of θ_T)."""
+    """solveAR: max of ai ≤ δ, one sample if the map stays, otherwise "the values at both ends" (of θ_T)."""
     actual = _actual_maps(question, eta)
     return all(_inconsistency(question, actual, moved) <= question.delta for moved in _ends(question, eta, lp))
 
 
 def solve_ir(question: Question, eta: Region, lp: LinearPrograms) -> bool:
-    """solveIR: min of ai > δ, one sample when the map is kept, else by scipy.optimize.minimize."""
+    """solveIR: min of ai > δ, one sample if the map stays, otherwise by scipy.optimize.minimize."""
     return bool(_lowest(question, _actual_maps(question, eta), _ends(question, eta, lp)) > question.delta)
 
 
@@ -40,7 +40,8 @@ def calc_range_ar(question: Question, eta: Region, lp: LinearPrograms) -> tuple[
 
 
 def calc_range_cr(question: Question, eta: Region, lp: LinearPrograms) -> tuple[float, float]:
-    """calcRange for CR/MR, so read that Algorithm 2 with δ = 0 makes sense: the range of max_j f_j − f_label."""
+    """calcRange for CR/MR, in a reading for which Algorithm 2 with δ = 0 makes sense: the range of max_j f_j −
+    f_label."""
     leads = -np.array(_margins(question, eta))  # f_j − f_label
     # The least of a maximum: min s with f_j − f_label ≤ s, one more unknown than θ.
     above = replace(
@@ -56,7 +57,7 @@ def calc_range_cr(question: Question, eta: Region, lp: LinearPrograms) -> tuple[
 
 
 def calc_range_cr_literal(question: Question, eta: Region, lp: LinearPrograms) -> tuple[float, float]:
-    """calcRange for CR/MR word by word: the range of f_label − f_j over θ and j. Algorithm 2 then swaps CR and MR."""
+    """calcRange for CR/MR read literally: the range of f_label − f_j over θ and j. Algorithm 2 then swaps CR and MR."""
     margins = _margins(question, eta)
     return min(_minimum(m, eta, lp) for m in margins), max(-_minimum(-m, eta, lp) for m in margins)
 
@@ -74,7 +75,7 @@ def _minimum(form: np.ndarray, eta: Region, lp: LinearPrograms) -> float:
 
 
 def _lowest(question: Question, actual: np.ndarray, ends: list[float]) -> float:
-    """The minimum of ai: the one sample when the map is kept, else by scipy.optimize.minimize."""
+    """The minimum of ai: one sample if the map stays, otherwise by scipy.optimize.minimize."""
     lowest = min(_inconsistency(question, actual, moved) for moved in ends)
     if question.translation is not None and np.isfinite(lowest):
         solution = minimize(
@@ -85,7 +86,7 @@ def _lowest(question: Question, actual: np.ndarray, ends: list[float]) -> float:
 
 
 def _ends(question: Question, eta: Region, lp: LinearPrograms) -> list[float]:
-    """The values of θ_T at which ai has to be known for its maximum; one of no meaning when the map is kept."""
+    """The values of θ_T at which ai may have its maximum; one arbitrary value if the map stays."""
     if question.translation is None:
         return [0.0]
     direction = np.eye(len(eta.bounds))[question.translation.axis]

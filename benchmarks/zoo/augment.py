@@ -1,7 +1,7 @@
 """Turns a batch of images into a randomly perturbed one: brightness, a 4×4 patch, a shift of up to one pixel in y.
 
-These are the perturbations of the package, written once more in torch for whole batches. Each image gets each
-perturbation with probability one half, with a random strength.
+These are the perturbations of the package, implemented in torch for whole batches. Each image gets each perturbation
+with probability one half and a random strength.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """Turns MNIST into digits on coloured, textured backgrounds: colour images (N, 28, 28, 3) with the same labels.
 
 A background mixes two colours by stripes and smooth spots, with noise on top; the digit has a third colour, brighter
-than both or darker than both. A fixed seed for each part: the same digits always give the same images.
+than both or darker than both. Each part has a fixed seed, so the same digits always give the same images.
 """
 
 import numpy as np

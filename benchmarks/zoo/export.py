@@ -1,6 +1,6 @@
 """Writes a trained network as an ONNX file (opset 13, float32), node by node, without torch's exporter.
 
-The bytes depend on the weights alone, so that the hash in the manifest says whether the weights are the same.
+The bytes depend on the weights alone, so equal hashes in the manifest mean equal weights.
 """
 
 from collections import Counter
@@ -101,7 +101,7 @@ def build(name: str, layout: Layout, weights: Weights) -> onnx.ModelProto:
 
 
 def as_input(images: np.ndarray) -> np.ndarray:
-    """Return images (N, 28, 28) or (N, 28, 28, 3) uint8 as a network takes them: (N, C, 28, 28) float32 in [0,1]."""
+    """Return images (N, 28, 28) or (N, 28, 28, 3) uint8 as input of a network: (N, C, 28, 28) float32 in [0,1]."""
     layers = images[:, None] if images.ndim == 3 else np.moveaxis(images, 3, 1)
     return np.ascontiguousarray(layers, np.float32) / np.float32(255)
 
@@ -116,5 +116,5 @@ def logits(path: Path, images: np.ndarray) -> np.ndarray:
 
 
 def accuracy(path: Path, images: np.ndarray, labels: np.ndarray) -> float:
-    """Return the share of images (N, 28, 28) or (N, 28, 28, 3) uint8 that the file classifies as labelled."""
+    """Return the share of images (N, 28, 28) or (N, 28, 28, 3) uint8 that the file classifies correctly."""
     return float((logits(path, images).argmax(axis=1) == labels).mean())

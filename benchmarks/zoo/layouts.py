@@ -1,7 +1,7 @@
-"""The layouts and recipes of the zoo: which layers each network has and how it is trained; needs no torch.
+"""The layouts and recipes of the zoo: layers and training of each network; needs no torch.
 
-The paper gives neuron counts only; the layouts of the CNNs are our choice with these counts. The networks with
-max pooling and residual blocks are no part of the paper.
+The paper gives only neuron counts; the layouts of the CNNs were chosen to match them. The networks with max pooling and
+residual blocks are not in the paper.
 """
 
 from dataclasses import dataclass
@@ -181,7 +181,7 @@ def recipe(name: str) -> Recipe:
         name=name,
         dataset=DATASETS[base[0]],
         layout=OTHERS[name] if name in OTHERS else LAYOUTS[size],
-        # a fixed number per name, so that training one network alone gives the same weights as training all
+        # a fixed number per name: training one network alone gives the same weights as training all
         seed=1 + NAMES.index(name),
         epochs=EPOCHS[size],
         batch=128,

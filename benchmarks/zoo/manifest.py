@@ -72,7 +72,7 @@ def image_entry(out: Path, dataset: str, position: int, data: Dataset) -> dict[s
 
 
 def write_manifest(out: Path, data: dict[str, Dataset]) -> None:
-    """Write manifest.json for the networks that are there and the bundled images."""
+    """Write manifest.json for the existing networks and the bundled images."""
     manifest = {
         "schema": SCHEMA,
         "class_names": CLASS_NAMES,

@@ -1,9 +1,9 @@
-"""How much a network looks beside the object: the mask of a digit, and the gradient's mass outside it.
+"""The penalty for looking beside the object: the mask of a digit, and the gradient's mass outside it.
 
-The penalty is that of Ross, Hughes and Doshi-Velez, "Right for the Right Reasons: Training Differentiable Models by
+The penalty follows Ross, Hughes and Doshi-Velez, "Right for the Right Reasons: Training Differentiable Models by
 Constraining their Explanations" (IJCAI 2017). They penalise squared gradients of the log-probabilities where an
-annotator says that the network must not look. Here it is the share of the absolute gradient of the right logit,
-so a network gains nothing by making all gradients small.
+annotator forbids the network to look. Here the penalty is the share of the absolute gradient of the correct logit, so a
+network gains nothing by making all gradients small.
 """
 
 import torch

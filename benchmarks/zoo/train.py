@@ -1,10 +1,10 @@
 """Trains the networks of the zoo from idx files and writes them, the bundled images and the manifest into the package.
 
-    python benchmarks/zoo/train.py                      # every network that is not there yet, then images and manifest
-    python benchmarks/zoo/train.py M-FNN-100 --again    # one network anew
-    python benchmarks/zoo/train.py --manifest           # only images and manifest; accuracies measured from the files
+    python benchmarks/zoo/train.py # every missing network, then images and manifest python benchmarks/zoo/train.py
+    M-FNN-100 --again # one network again python benchmarks/zoo/train.py --manifest # only images and manifest;
+    accuracies measured from the files
 
-One thread and fixed seeds: the same machine and torch version give the same bytes.
+Uses one thread and fixed seeds: the same machine and torch version give the same bytes.
 """
 
 import argparse
@@ -103,7 +103,7 @@ def losses(
 
 
 def train(recipe: Recipe, data: Dataset) -> nn.Sequential:
-    """Return the trained network: Adam, rate up linearly, then down to zero along a cosine."""
+    """Return the trained network: Adam, linear warm-up, cosine decay to zero."""
     torch.manual_seed(recipe.seed)
     random = torch.Generator().manual_seed(recipe.seed)
     model = network(recipe.layout)
@@ -142,7 +142,7 @@ def train(recipe: Recipe, data: Dataset) -> nn.Sequential:
 
 
 def correct(model: nn.Sequential, images: np.ndarray, labels: np.ndarray) -> int:
-    """Return how many of images (N, 28, 28) or (N, 28, 28, 3) uint8 the network classifies as labelled."""
+    """Return how many images (N, 28, 28) or (N, 28, 28, 3) uint8 the network classifies correctly."""
     with torch.no_grad():
         parts = torch.from_numpy(as_input(images)).split(1000)
         answer = torch.cat([model(part).argmax(1) for part in parts]).numpy()
@@ -150,7 +150,7 @@ def correct(model: nn.Sequential, images: np.ndarray, labels: np.ndarray) -> int
 
 
 def write_model(path: Path, recipe: Recipe, model: nn.Sequential, data: Dataset) -> None:
-    """Write the ONNX file whole or not at all, after onnxruntime has confirmed torch's logits."""
+    """Write the ONNX file atomically, after onnxruntime has confirmed torch's logits."""
     weights: Weights = [(layer.weight.detach().numpy(), layer.bias.detach().numpy()) for layer in weighted(model)]
     part = path.with_name(path.name + ".part")
     onnx.save(build(recipe.name, recipe.layout, weights), part)
@@ -164,14 +164,14 @@ def write_model(path: Path, recipe: Recipe, model: nn.Sequential, data: Dataset)
 
 
 def main() -> None:
-    """Train what is asked for, then write images and manifest."""
+    """Train the requested networks, then write images and manifest."""
     parser = argparse.ArgumentParser(description="Train the networks of the zoo.")
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help=f"networks to train (default: all): {', '.join(NAMES)}"
     )
     parser.add_argument("--data", type=Path, default=CHECKOUT.parent / "shared" / "data", help="folder with idx files")
     parser.add_argument("--out", type=Path, default=CHECKOUT / "src" / "steadygaze" / "zoo", help="folder to write to")
-    parser.add_argument("--again", action="store_true", help="also train networks whose file is there")
+    parser.add_argument("--again", action="store_true", help="also train networks whose file exists")
     parser.add_argument("--manifest", action="store_true", help="train nothing, write images and manifest only")
     options = parser.parse_args()
     unknown = [name for name in options.names if name not in RECIPES]
@@ -186,7 +186,7 @@ def main() -> None:
     for name in () if options.manifest else options.names or NAMES:
         recipe, path = RECIPES[name], options.out / "models" / f"{name}.onnx"
         if path.exists() and not options.again:
-            print(f"{name}: there already; --again trains it anew", flush=True)
+            print(f"{name}: exists already; --again trains it again", flush=True)
             continue
         chosen = data[recipe.dataset]
         model = train(recipe, chosen)
