@@ -1,4 +1,4 @@
-# Two commands for a newcomer: `make demo` and `make test`. Everything lives in .venv; nothing but packages is downloaded.
+# Two commands for a newcomer: `make demo` and `make test`. Everything lives in .venv; only packages are downloaded.
 PYTHON ?= python3
 BIN := .venv/bin
 
@@ -7,10 +7,10 @@ BIN := .venv/bin
 demo: .venv/installed
 	$(BIN)/steadygaze demo --out demo --force
 
-# One thread of BLAS: the many small products of the tests are slower with several that wait for each other.
-# Files of tests are shared among two processes: each file as a whole, since its tests share what they compute. They run
-# in the order of their names, but for the first (tests/conftest.py; xdist would begin with those of many tests, and end with few slow ones): the last are the
-# quick examples of docstrings, which both processes finish together.
+# BLAS uses one thread: the many small products of the tests are slower with several threads that wait for each other.
+# Two processes share the test files. Each file runs as a whole, since its tests share results. Files run in the order of
+# their names, except for the first (tests/conftest.py). By default xdist would start with the files that have most tests,
+# and end with a few slow ones; here the quick examples of docstrings come last, and both processes end together.
 test: .venv/installed-for-tests lint
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
@@ -32,7 +32,7 @@ install: .venv/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	touch $@
 
-# torch is pinned to the version that the tests were run with (tests compare gradients with its autograd).
+# torch is pinned to the tested version, because tests compare gradients with its autograd.
 .venv/installed-for-tests: .venv/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[test,docs,torch,export,frames,cluster]"

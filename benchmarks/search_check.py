@@ -138,7 +138,7 @@ def map_contradictions(kept: Digest, mapped: Result) -> list[str]:
             if not low - slack <= point.inconsistency <= high + slack:
                 wrong.append(f"ai in [{low:.6g}, {high:.6g}] at {where}, by a plain pass {point.inconsistency:.6g}")
     if still_open > MOST_OPEN * len(kept.sampled):
-        wrong.append(f"{still_open} of {len(kept.sampled)} labels are open although the map decides them")
+        wrong.append(f"{still_open} of {len(kept.sampled)} labels are left open although the map decides them")
     whole = mapped.answer.verdict(kept.question.property)
     if Verdict.UNDECIDED not in (kept.verdict, whole) and kept.verdict is not whole:
         wrong.append(f"verdict {kept.verdict.value}, by the map {whole.value}")

@@ -48,7 +48,7 @@ html_copy_source = False
 html_show_copyright = False
 
 CONSTRUCTED = {"Budget", "Limits"}
-"""Classes that users construct; functions return all other ones, so their constructors are left out."""
+"""Classes that users construct; functions return all others, so their constructors are left out."""
 
 
 def _kind(name: str) -> str:
@@ -79,7 +79,7 @@ def _navigation(page: str) -> str:
 
 
 def _complete(app: Sphinx, name: str, source: list[str]) -> None:
-    """Add to a page what follows from elsewhere."""
+    """Fill in the generated parts of a page."""
     if name == root_doc:
         source[0] += _navigation(source[0])
     if name == "docs/python":

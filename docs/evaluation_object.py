@@ -28,7 +28,7 @@ def proved_shares(records: Sequence[Record]) -> dict[tuple[str, str], list[float
 
 
 def object_section(shares: Shares, opening: str, table: Callable[..., list[str]]) -> list[str]:
-    """The lines of the section; opening: which campaign; table: writes heads and rows as Markdown."""
+    """The lines of the section; opening: names the campaign; table: writes heads and rows as Markdown."""
     models, combinations = (list(dict.fromkeys(key[place] for key in shares)) for place in (0, 1))
     rows = [
         [*key, str(len(own)), *(percent_down(share) for share in (median(own), own[0], own[-1]))]
@@ -43,11 +43,11 @@ def object_section(shares: Shares, opening: str, table: Callable[..., list[str]]
     return [
         "## Networks that look at the object",
         "",
-        f"{opening} AR: at least half of the mass of the gradient is on the digit "
+        f"{opening} AR means here that at least half of the gradient's mass lies on the digit "
         "(`--attention object --tau 0.5 --mask auto:bright=0.2,grow=1`). Shares are proved, and rounded down.",
         "",
         *table(["network", "combination", "images", "AR (median)", "(least)", "(most)"], rows, left={0, 1}),
-        f"Between {models[0]} and {models[-1]} lie at least {' and '.join(apart)}, in the median of the images.",
+        f"The medians of {models[-1]} exceed those of {models[0]} by at least {' and '.join(apart)}.",
         "",
         f"![The proved share of AR of every image, by network](images/evaluation/{PICTURE})",
         "",

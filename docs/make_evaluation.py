@@ -9,7 +9,7 @@
         --object object --machine "2 cores of …"
 
 Every number comes from the campaigns, or from docs/paper_statuses.json, which holds the table and the settings of the
-paper. Beside the page the problems of the campaign are written as evaluation.parquet.
+paper. The script also writes the problems of the campaign beside the page, as evaluation.parquet.
 """
 
 import argparse
@@ -48,8 +48,8 @@ from evaluation_object import object_picture, object_section, proved_shares  # n
 PAPER = FOLDER / "paper_statuses.json"
 WIDTH, COLOURS = 1200, 128
 TITLES = {
-    "A": "how problems ended where attention is asked",
-    "B": "how problems ended for the label alone",
+    "A": "how problems about attention ended",
+    "B": "how problems about the label alone ended",
     "C": "seconds against neurons",
     "D": "regions by combination",
     "E": "seconds against regions",
@@ -66,7 +66,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--filters", help="the directory of a campaign with several filters and distances")
     parser.add_argument("--perturbations", help="the directory of a campaign with perturbations one at a time")
     parser.add_argument("--networks", help="the directory of a campaign with networks that are not chains")
-    parser.add_argument("--object", help="the directory of a campaign that asks for attention on the object")
+    parser.add_argument("--object", help="the directory of a campaign about attention on the object")
     parser.add_argument("--machine", help="the machine of the campaign, in words")
     parser.add_argument("--out", default=str(FOLDER / "evaluation.md"), help="the page to write")
     given = parser.parse_args(arguments)
@@ -103,10 +103,10 @@ def make_page(
     on_object: Store | None = None,
     machine: str | None = None,
 ) -> str:
-    """The page without its pictures; ValueError where a campaign has not ended.
+    """The page without its pictures; ValueError if a campaign has not ended.
 
-    others: campaigns that single tables are (also) made from, by the names of the tables. networks: a campaign with
-    networks that are not chains. on_object: one that asks for attention on the object.
+    others: further campaigns for single tables, by the names of the tables. networks: a campaign with networks that are
+    not chains. on_object: a campaign about attention on the object.
     """
     others = others or {}
     for one in (store, *others.values(), *(one for one in (networks, on_object) if one is not None)):
@@ -166,7 +166,7 @@ def _statuses(plan: Plan, records: Sequence[Record], paper: Mapping[str, Any]) -
     common = {name: {task.setting(name) for task in plan.tasks} - {None} for name in SETTINGS}
     rows, both, met = [], [], set()
     lines = count_statuses(plan, list(records))
-    # The paper has no open verdicts; a column of zeros would tell nothing.
+    # The paper has no open verdicts; a column of zeros would be useless.
     mine = [status for status in STATUSES if status in PAPER_STATUSES or any(line[status] for line in lines)]
     for line in lines:
         kind = line["algorithm"], line["neurons"]
@@ -185,7 +185,8 @@ def _statuses(plan: Plan, records: Sequence[Record], paper: Mapping[str, Any]) -
     if both:
         ours, other = (_unanswered([pair[place] for pair in both]) for place in (0, 1))
         sentences.append(
-            f"On the rows of both tables, {ours} of our problems ended as Timeout or Failed; of the paper's, {other}."
+            f"In the rows that both tables have, {ours} of our problems ended as Timeout or Failed; of the paper's, "
+            f"{other}."
         )
     if lacking:
         names = ", ".join(f"{algorithm} on {neurons:,} neurons" for algorithm, neurons in lacking)
@@ -193,8 +194,8 @@ def _statuses(plan: Plan, records: Sequence[Record], paper: Mapping[str, Any]) -
     return [
         "## How problems ended",
         "",
-        f"The last columns are the numbers of the paper: {paper['source']}. *Robust* has the paper's meaning: nothing "
-        "that was visited or decided violates the property. The section *Proofs, time and memory* counts the proofs "
+        f"The last columns show the paper's numbers: {paper['source']}. *Robust* has the paper's meaning: no visited "
+        "or decided part of the domain violates the property. The section *Proofs, time and memory* counts the proofs "
         "for the whole domain.",
         "",
         *_table(heads, rows, left={0}),
@@ -234,13 +235,13 @@ def _comparable(plan: Plan, paper: Mapping[str, Any]) -> list[str]:
         "",
         "Not comparable:",
         "",
-        "* Robust against NotRobust, row by row: the paper publishes no weights, so we trained the networks ourselves, "
-        "and chose the layout of the convolutional ones by the paper's numbers of neurons;",
-        "* the domains: the paper gives neither the patch, nor the translation, nor their ranges; here "
+        "* Robust and NotRobust, row by row: the paper publishes no weights, so these networks were trained anew; the "
+        "layouts of the convolutional ones were chosen to match the paper's numbers of neurons;",
+        "* the domains: the paper specifies neither the patch, nor the translation, nor their ranges; here "
         f"{_combinations(plan)};",
         f"* seconds: another machine (the paper: {paper['machine']}), compiled code, and one thread per problem;",
-        "* regions and face checks of bfs and gbs: the printed searches lose or invent regions; the corrected ones "
-        "flip all neurons that vanish on a face at once ([paper.md](paper.md));",
+        "* regions and face checks of bfs and gbs: the printed searches lose or invent regions; the corrected "
+        "searches flip all neurons that vanish on a face together ([paper.md](paper.md));",
         "* `map`, `refine` and `boundary`, which the paper does not have.",
         "",
     ]
@@ -266,7 +267,7 @@ def _images(plan: Plan) -> str:
 
 
 def _efforts(records: Sequence[Record]) -> list[str]:
-    """Time, memory and what is proved, for every algorithm."""
+    """Time, memory and proofs of every algorithm."""
     rows = []
     for name in dict.fromkeys(record["algorithm"] for record in records):
         own = [record for record in records if record["algorithm"] == name]
@@ -285,7 +286,8 @@ def _efforts(records: Sequence[Record]) -> list[str]:
     problems = ["Problems without an answer:", "", *listed, *more, ""] if reasons else []
     note = (
         "A part of the domain is undecided if it is proved neither CR nor MR (label), or neither AR nor IR "
-        "(attention). A problem without an answer counts with the whole domain. Searches decide no shares."
+        "(attention). A problem without an answer counts as undecided on the whole domain. For searches these shares "
+        "are not listed."
     )
     return ["## Proofs, time and memory", "", *_table(heads, rows, left={0}), note, "", *problems]
 
@@ -391,7 +393,7 @@ def _say_silent(lines: Sequence[Mapping[str, Any]], plan: Plan) -> str:
 
 def _say_ranking(lines: Sequence[Mapping[str, Any]], plan: Plan) -> str:
     turned = sum(len(line["passes by AR"].split(", ")) for line in lines if line["passes by AR"])
-    return f"Label and attention are proved to rank {turned} pairs of networks the other way round."
+    return f"For {turned} pairs of networks, label and attention are proved to give opposite ranks."
 
 
 SENTENCES = {"collapse": _say_collapse, "silent": _say_silent, "ranking": _say_ranking}

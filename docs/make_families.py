@@ -47,7 +47,7 @@ def strips(image: np.ndarray, folder: Path) -> list[tuple[str, list[Perturbation
     for spec in SPECS:
         own = parse_specs([spec.replace('="', f'="{folder}/')])
         thetas = np.linspace([one.low for one in own], [one.high for one in own], STEPS)
-        # One axis slower than the other, and the other way: there the two interpolations of a shift differ.
+        # One axis moves slower than the other, in opposite directions: there the two interpolations of a shift differ.
         thetas = thetas * [1.0, -0.75][: len(own)]
         found.append((spec, own, thetas, compose(own, image).images(thetas)))
     return found
@@ -76,7 +76,7 @@ def draw(target: Path = TARGET) -> None:
 
 
 def _shown(own: list[Perturbation], theta: np.ndarray) -> str:
-    """A theta (d,) as people read it."""
+    """A theta (d,) as text."""
     numbers = [f"{shown_value(one.name, value):g}" for one, value in zip(own, theta, strict=True)]
     return numbers[0] if len(numbers) == 1 else f"({', '.join(numbers)})"
 

@@ -20,10 +20,10 @@ PICTURES = {
     "map": ("M-FNN-100", "mnist:69995", ["brightness:-0.5..0.5", "patch:x=10,y=10,w=8,h=8"]),
     "one-parameter": ("M-FNN-100", "mnist:69998", ["translate:dx=3:-3..3"]),
 }
-"""Name of the picture: model, image and perturbations, everything else as by default."""
+"""Name of the picture: model, image and perturbations, with default options."""
 
 KINDS = ("path", "strip", "boundary", "curve", "columns", "tiling", "visited")
-"""Figures of which the documentation shows an example; that of map is in the README."""
+"""Kinds of figures with an example in the documentation; the example of map is in the README."""
 
 ASKED: dict[str, dict[str, Any]] = {
     "object": {"tau": "0.5", "mask": "auto:bright=0.2,grow=1"},
@@ -58,7 +58,7 @@ def make_images(folder: Path) -> list[Path]:
 
 
 def _example(kind: str) -> list[Drawn]:
-    """The results that the example of a kind of figure is drawn from."""
+    """The results for the example of a kind of figure."""
     if kind == "visited":
         specs = ["translate:dx=2:0..0.5", "brightness:0..0.05"]
         return [search("M-FNN-100", "mnist:69992", specs, method="gbs", delta=3.0)]
@@ -77,7 +77,7 @@ def _shrink(source: Path, target: Path, width: int) -> None:
     with Image.open(source) as picture:
         height = round(picture.height * width / picture.width)
         small = picture.convert("RGB").resize((width, height), Image.Resampling.LANCZOS)
-    # Colours by coverage, refined: the default, by frequency, turns the colours of small patches into others.
+    # Colours by coverage, refined: the default, by frequency, changes the colours of small patches.
     few = small.quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE, kmeans=8, dither=Image.Dither.NONE)
     few.save(target, optimize=True)
 

@@ -155,7 +155,7 @@ def test_networks_on_the_object_have_a_section_with_a_picture(maker: ModuleType,
     store = made_up(tmp_path, shown)
     page = maker.make_page(store, on_object=store)
     assert "## Networks that look at the object" in page and "images/evaluation/object.png" in page
-    assert "lie at least 50 percentage points on" in page
+    assert "by at least 50 percentage points on" in page
     found = maker.proved_shares(maker.make_records(store))
     assert {share for own in found.values() for share in own} == {0.25, 0.75}
     assert maker.object_picture(found, tmp_path / "pictures").stat().st_size > 1000
