@@ -1,4 +1,4 @@
-"""The order of tests; the last line of a run tells which tests were skipped, and why."""
+"""The order of tests; the last line of a run lists the skipped tests and the reasons."""
 
 import pytest
 
@@ -6,13 +6,14 @@ from support.skipped_tests import skipped_line
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One process compiles the loops of maps while the other runs tests that need none: they compile nothing twice."""
+    """One process compiles the loops of maps while the other runs tests that need none, so no loop is compiled
+    twice."""
     first, then = "tests/attacks/test_deceiving.py", ("tests/test_api_signatures.py", "tests/network/")
     items.sort(key=lambda item: (not item.nodeid.startswith(first), not item.nodeid.startswith(then)))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Print after the line with the numbers; processes that only run tests for another one print nothing."""
+    """Print after the line with the numbers; worker processes print nothing."""
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     if reporter is not None and not config.option.collectonly:
         reporter.write_line(skipped_line(reporter.stats.get("skipped", [])))

@@ -78,9 +78,10 @@ TORCH_CALLS = ("import torch", "from steadygaze import read_model, search, verif
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory):
-    """What mypy says about both lists of calls, each a file.
+    """The output of mypy for both lists of calls, each a file.
 
-    One run, with the settings and the cache of `make lint`: reading the package, numpy and torch anew takes a minute.
+    One run, with the settings and the cache of `make lint`: without a cache, reading the package, numpy and torch takes
+    a minute.
     """
     folder = tmp_path_factory.mktemp("calls")
     files = {"calls.py": CALLS} | ({"torch_calls.py": TORCH_CALLS} if find_spec("torch") else {})

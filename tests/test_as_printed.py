@@ -1,4 +1,4 @@
-"""The printed search does what the paper prints, and each mistake that its README names shows on a tiny network."""
+"""The printed search follows the paper, and a tiny network shows each error that its README lists."""
 
 from fractions import Fraction
 

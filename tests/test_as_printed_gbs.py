@@ -1,4 +1,4 @@
-"""The printed boundary search does what the paper prints, and each mistake that its README names shows."""
+"""The printed boundary search follows the paper, and a network shows each error that its README lists."""
 
 import numpy as np
 import pytest

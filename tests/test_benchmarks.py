@@ -48,7 +48,7 @@ def crossing_lines(dimension: int = 2) -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 def write_tasks(folder: Path, **expected: int) -> None:
-    """A task for each name, with the number of regions that the benchmark is told to expect."""
+    """A task for each name, with the number of regions that the benchmark expects."""
     entries: dict = {"_": "made by a test"}
     for name, count in expected.items():
         dimension = 3 if name == "cube" else 2

@@ -1,4 +1,4 @@
-"""The outermost boundary: against flood fills of painted grids and of rasters, and on networks solved by hand."""
+"""The outermost boundary, compared with flood fills of painted grids and rasters, and on networks solved by hand."""
 
 from dataclasses import replace
 from itertools import product

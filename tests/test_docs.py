@@ -1,4 +1,4 @@
-"""The documentation does what it says: snippets run, commands parse, links lead somewhere."""
+"""The documentation is true: snippets run, commands parse, links lead somewhere."""
 
 import doctest
 import os

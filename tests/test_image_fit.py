@@ -1,4 +1,4 @@
-"""Images of other sizes and colours: off by default, done by Pillow, told in the notes, the same after storing."""
+"""Images of other sizes and colours: fitted only on request, by Pillow, with a note, and stored as fitted."""
 
 import numpy as np
 import pytest

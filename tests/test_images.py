@@ -1,4 +1,4 @@
-"""Image files become exact pixels, and what is not an image of the right kind is refused in one line."""
+"""Image files become exact pixels; any other file is refused in one line."""
 
 import io
 import struct

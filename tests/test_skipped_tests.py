@@ -1,4 +1,4 @@
-"""A run of tests ends with the tests that were skipped, and how to run them."""
+"""A run of tests ends with a list of the skipped tests, and how to run them."""
 
 import subprocess
 import sys

@@ -1,6 +1,6 @@
-"""Six networks that were made to deceive: never robust, no share that excludes the truth, no internal error.
+"""Six networks built to deceive: never robust, no share that excludes the truth, no internal error.
 
-The truths come from the oracle in exact numbers; where they are short, the derivation stands beside them.
+The truths come from the exact oracle; short derivations stand beside them.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The fast part of the attacks: planted violations, equivalent and random networks, against the exact truth.
+"""The fast part of the attacks: planted violations, equivalent and random networks, compared with the exact truth.
 
 `benchmarks/planted.py` does the same with hundreds of networks and all engines.
 """
@@ -84,7 +84,7 @@ def planted_network(name: str) -> Planted:
 
 @cache
 def answers_of(name: str, engine: str, folder: str) -> tuple[Answer, Answer, tuple[str, ...]]:
-    """The engine's answers about a network and its twin, and what is wrong with them."""
+    """The engine's answers about a network and its twin, and their errors."""
     one, found, wrong = planted_network(name), [], []
     for question, truth in ((one.question, one.truth), (one.twin, one.twin_truth)):
         path = write_onnx(Path(folder) / f"{name}.onnx", question.layers, question.image.shape)

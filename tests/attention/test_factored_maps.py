@@ -37,7 +37,7 @@ def shifted(array, pixels):
 
 
 def moved_along(array, theta, specs):
-    """What moves with the image, at a theta: the definition of translations to the right."""
+    """An array that moves with the image, at a theta: the definition of translations to the right."""
     if "translate" not in specs[1]:
         return array
     whole = int(np.floor(theta[1]))

@@ -1,4 +1,4 @@
-"""Filters bring all their forms: each form against the definition, and loud failures where a form is missing."""
+"""Filters have all forms: each form agrees with the definition, and a missing form raises an error."""
 
 import json
 import shutil

@@ -67,7 +67,7 @@ class Walker:
         self.bits = [rng.random(len(affine.bias)) < 0.5 for affine in chain.maps[:-1]]
 
     def flip(self, flips: int) -> None:
-        """Flip so many neurons at random, in the upper layers as often as in the lower ones."""
+        """Flip a number of random neurons, in the upper layers as often as in the lower ones."""
         for _ in range(flips):
             layer = self.bits[self.rng.integers(len(self.bits))]
             layer[self.rng.integers(len(layer))] ^= True
@@ -220,7 +220,7 @@ def test_convolutional_curves_do_not_depend_on_threads_and_are_those_from_scratc
 
 @pytest.mark.parametrize("layout", ["d", "dd", "ddd", *LOCAL])
 def test_maps_of_sums_of_logits_are_within_their_bounds(layout: str) -> None:
-    """Weights of logits that cancel: what rounding leaves of them is within the bounds."""
+    """Weights of logits that cancel: the rounding that remains is within the bounds."""
     rng = np.random.default_rng(5)
     kinds, sizes = LAYOUTS.get(layout, (layout[1:], tuple([12] * len(layout))))
     chain = make_chain(kinds, sizes, rng)

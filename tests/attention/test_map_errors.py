@@ -1,4 +1,4 @@
-"""The claimed error of ai really bounds it: curves against exact rationals on networks where rounding piles up.
+"""The claimed error of ai bounds it: curves compared with exact rationals on networks where rounding accumulates.
 
 ai as stored must be within the bound for all curves of the exact value, and within the bound of its own pattern once it
 is settled (computed from scratch); the rounding of evaluating a curve, which the evaluation states, comes on top.

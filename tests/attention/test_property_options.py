@@ -1,4 +1,4 @@
-"""Options of properties of attention: what is read, what is refused in one line, what is stored and compared."""
+"""Options of properties of attention: accepted values, refusals in one line, storage and comparison."""
 
 import re
 

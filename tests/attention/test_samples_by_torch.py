@@ -1,4 +1,4 @@
-"""The benchmark that compares proved labels with torch, on a few thetas; a planted error in either is seen."""
+"""The benchmark that compares proved labels with torch, on a few thetas; it detects a planted error in either."""
 
 import json
 
@@ -34,7 +34,7 @@ def test_labels_agree(method, tmp_path):
 
 @pytest.mark.parametrize("fault", ["mask not moved", "expected map not moved", "wrong class"])
 def test_planted_errors_are_seen(fault, tmp_path, monkeypatch):
-    """Errors in the package: what should move stays, or another class is explained."""
+    """Errors in the package: a moving map stays, or another class is explained."""
     if fault == "wrong class":
         usual = AttentionOptions.targets
         monkeypatch.setattr(AttentionOptions, "targets", lambda self, count: usual(self, count)[:, ::-1])

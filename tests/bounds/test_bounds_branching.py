@@ -1,4 +1,4 @@
-"""Bounds of graphs with branches and windows: all samples lie in them, and planted mistakes are found."""
+"""Bounds of graphs with branches and windows: all samples lie inside, and planted errors are found."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def test_ten_thousand_samples_lie_in_the_bounds(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_points_are_decided(seed: int) -> None:
-    """At a single theta nothing but rounding is left: whatever is open is a tie, or a ReLU at zero."""
+    """At a single theta only rounding is left: every open bit is a tie, or a ReLU at zero."""
     case = BranchingCase.random(seed)
     bounder = case.bounder()
     found = bounder.bound(0, case.low[-1:], case.high[-1:])

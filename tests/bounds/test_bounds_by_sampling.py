@@ -118,7 +118,7 @@ def assert_between(values: np.ndarray, ends: np.ndarray) -> None:
 
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_enclosures_of_points_are_narrow(name: str) -> None:
-    """At a single theta nothing but rounding is left: carried by absolute weights, it grows with every layer."""
+    """At a single theta only rounding is left; carried by absolute weights, it grows with every layer."""
     problem, bounder = asked(name), bounder_of(name, 0)
     rng = np.random.default_rng(9)
     cell, low, high = nested_boxes(problem, rng, 2)

@@ -1,4 +1,4 @@
-"""Where float64 alone would be wrong: values that are nothing but rounding, thresholds met to the last digit."""
+"""Cases where float64 alone would be wrong: values that are only rounding, thresholds met to the last digit."""
 
 from fractions import Fraction
 

@@ -1,4 +1,4 @@
-"""The interactive map in Chromium: what it shows is what the result holds; controls, keys and links work."""
+"""The interactive map in Chromium: it shows the data of the result; controls, keys and links work."""
 
 import re
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ def result() -> Result:
 
 @pytest.fixture(scope="module")
 def moving() -> Result:
-    """Where the expected map moves, so that regions are AR in part; δ is none of the round steps."""
+    """The expected map moves, so regions are AR in part; δ is not one of the round steps."""
     return verify("M-FNN-100", "mnist:69998", ["translate:dx=2:-1..2", "brightness:0..0.4"], delta=3.0, threads=1)
 
 

@@ -35,7 +35,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 
 def run(browser: Browser, graph: Graph, image: np.ndarray, noise: float | None = None, inside: object = None) -> dict:
-    """What the page computes for one image (C·H·W,); the noise is that of every neuron."""
+    """The numbers that the page computes for one image (C·H·W,); the noise is that of every neuron."""
     arrays: Arrays = {}
     facts = describe_layers(graph, arrays) | {"targets": [[[j, 1.0]] for j in range(graph.classes)]}
     if noise is not None:

@@ -21,7 +21,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 
 def compare(browser: Browser, result: Result, count: int = 50, whole: int = 4) -> None:
-    """What the page computes at random thetas and at two corners: numbers at all of them, arrays at some."""
+    """The values that the page computes at random thetas and at two corners: numbers at all of them, arrays at some."""
     domain = result.question.compound.domain
     thetas = [domain.low, domain.high, *random_thetas(result, count)]
     with browser.open(result) as map:

@@ -1,4 +1,4 @@
-"""The page repeats `Result.at` for every property of attention, with the object's mask moved along."""
+"""The page repeats `Result.at` for every property of attention; the mask of the object moves with the image."""
 
 from collections.abc import Iterator
 from typing import Any

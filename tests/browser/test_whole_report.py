@@ -1,4 +1,4 @@
-"""The report itself in Chromium, as it is handed over: opened from disk, with names that mean harm, and printed."""
+"""The whole report in Chromium: opened from disk, with malicious names, and printed."""
 
 import shutil
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What a worker answers: the columns of the schema, the same for the same question, and methods that agree."""
+"""The answers of a worker: they have the columns of the schema, are reproducible, and agree between methods."""
 
 from pathlib import Path
 

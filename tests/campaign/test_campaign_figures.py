@@ -1,4 +1,4 @@
-"""Figures of a campaign: what they are made from, which files there are, and what is refused."""
+"""Figures of a campaign: their data, their files, and refusals."""
 
 from itertools import pairwise
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""docs/make_evaluation.py: the page follows from a campaign and from the paper's table, and from nothing else."""
+"""docs/make_evaluation.py: the page depends only on a campaign and on the paper's table."""
 
 import importlib.util
 import json

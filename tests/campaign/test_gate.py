@@ -1,4 +1,4 @@
-"""Requirements of a plan against its rows: outcomes, blame, JUnit files and the overview, from made-up answers."""
+"""Requirements of a plan, judged by its rows: outcomes, blame, JUnit files and the overview, from made-up answers."""
 
 from pathlib import Path
 from typing import Any

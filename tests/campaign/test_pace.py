@@ -1,4 +1,4 @@
-"""The time left of a campaign: by what is known of similar problems."""
+"""The remaining time of a campaign, estimated from similar problems."""
 
 import pytest
 

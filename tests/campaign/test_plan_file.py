@@ -1,4 +1,4 @@
-"""Plans in TOML: what they become, and what is refused in one line."""
+"""Plans in TOML: their problems, and refusals in one line."""
 
 import json
 import shutil

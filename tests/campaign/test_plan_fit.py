@@ -1,4 +1,4 @@
-"""Images of a plan that do not fit its model: told together, Failed at once, and fitted where a run asks for it."""
+"""Images of a plan that do not fit its model: reported together, Failed at once, or fitted if the run says so."""
 
 from pathlib import Path
 

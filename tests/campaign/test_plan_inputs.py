@@ -1,4 +1,4 @@
-"""What plans may name: globs, folders, expected labels, models that are not supported, requirements."""
+"""Inputs of plans: globs, folders, expected labels, unsupported models, requirements."""
 
 import shutil
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Plans that ask for properties of attention: which options belong to a problem, and their answers."""
+"""Plans with properties of attention: the options of each problem, and the answers."""
 
 from pathlib import Path
 

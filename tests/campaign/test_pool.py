@@ -118,7 +118,7 @@ def test_a_short_peak_counts_and_only_for_its_own_problem():
 
 @pytest.mark.parametrize("seconds", [0.0, 0.001, 0.3])
 def test_a_process_that_dies_while_it_waits_is_replaced(seconds: float):
-    """However far the system has come with ending it: what it was never given cannot fail."""
+    """However far the system has come with ending it: a problem that it never received cannot fail."""
     with Pool(DUTY, workers=1) as pool:
         (first,) = [ended for ended in pool.run([asked("a", "answer")]) if ended is not None]
         for _ in range(5):

@@ -1,4 +1,4 @@
-"""Requirements over sets of problems: what is read, what is refused, and that outcomes are proved."""
+"""Requirements over sets of problems: accepted texts, refusals, and proved outcomes."""
 
 from fractions import Fraction
 from statistics import median

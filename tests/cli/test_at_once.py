@@ -81,7 +81,7 @@ for arguments in json.loads(sys.argv[1]):
 
 
 def test_answers_need_nothing_slow(tmp_path: Path):
-    """Every command runs in a process of its own, which has imported nothing but the command line."""
+    """Every command runs in its own process, which has imported only the command line."""
     given = json.dumps([arguments for arguments, _ in ANSWERS])
     command = (sys.executable, "-c", FORKS, given)
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=True)

@@ -1,4 +1,4 @@
-"""Bad input about properties of attention: exit code 2, one line that says how to mend it, and nothing written."""
+"""Bad input about properties of attention: exit code 2, one line that says how to fix it, and no files."""
 
 from pathlib import Path
 
@@ -85,7 +85,8 @@ def test_an_unknown_layer_is_refused_with_the_list(run: Runner):
 
 
 def test_an_image_without_mass_is_refused(run: Runner, place: Path):
-    """Input×gradient of a black image is zero: nothing to keep, whatever is asked but the distance."""
+    """Input×gradient of a black image is zero: there is no attention to keep, for all properties except the
+    distance."""
     Image.new("L", (28, 28), 0).save(place / "black.png")
     half = np.zeros((28, 28), dtype=np.uint8)
     half[:14] = 255

@@ -1,4 +1,4 @@
-"""What a newcomer gets wrong: exit code 2, one line that says how to mend it, no traceback, and nothing written."""
+"""Typical mistakes of newcomers: exit code 2, one line that says how to fix it, no traceback, and no files."""
 
 import shutil
 from pathlib import Path

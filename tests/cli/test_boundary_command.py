@@ -1,4 +1,4 @@
-"""`boundary`: the outermost boundary of a stored map, told, drawn and as JSON."""
+"""`boundary`: the outermost boundary of a stored map as text, picture and JSON."""
 
 import importlib.util
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Our own mistakes: exit code 70 and one line; the code 1 of a crash never comes out."""
+"""Internal errors: exit code 70 and one line, never the code 1 of a crash."""
 
 import warnings
 from typing import Any

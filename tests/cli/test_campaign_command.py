@@ -1,4 +1,4 @@
-"""`steadygaze campaign`: what the commands print, write and refuse, and what signals do to a run."""
+"""`steadygaze campaign`: output, files and refusals of the commands, and the effect of signals on a run."""
 
 import json
 import os

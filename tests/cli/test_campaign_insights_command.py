@@ -1,4 +1,4 @@
-"""`steadygaze campaign figures` and `insights`: what they print, write and refuse."""
+"""`steadygaze campaign figures` and `insights`: output, files and refusals."""
 
 import json
 from pathlib import Path

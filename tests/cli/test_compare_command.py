@@ -1,4 +1,4 @@
-"""`compare`: tables, JSON and files of stored results, and what it refuses."""
+"""`compare`: tables, JSON and files of stored results, and refusals."""
 
 import json
 import re

@@ -22,7 +22,7 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def complete(script: Path, place: Path, typed: list[str]) -> set[str]:
-    """What bash offers for the last of the words typed after the name of the program."""
+    """The completions of bash for the last word typed after the name of the program."""
     words = " ".join(f"'{word}'" for word in ["steadygaze", *typed])
     asked = f"source '{script}'; COMP_WORDS=({words}); COMP_CWORD={len(typed)}; _steadygaze; echo ${{COMPREPLY[@]}}"
     done = subprocess.run(["bash", "-c", asked], cwd=place, capture_output=True, text=True, check=True)

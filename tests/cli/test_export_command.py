@@ -1,4 +1,4 @@
-"""`export`: a file with rows and columns as documented, and what it refuses."""
+"""`export`: a file with rows and columns as documented, and refusals."""
 
 import csv
 import json

@@ -1,4 +1,4 @@
-"""`steadygaze figure`: files where they are expected, one line for every mistake."""
+"""`steadygaze figure`: files in the expected places, and one line for every mistake."""
 
 import shutil
 from pathlib import Path

@@ -137,7 +137,7 @@ def test_ctrl_c_during_a_search_delivers_what_was_visited(tmp_path: Path):
 
 
 def _read_until(handle: int, text: str | None) -> str:
-    """What a terminal shows up to a text, or to its end."""
+    """The output of a terminal up to a text, or to its end."""
     seen = b""
     while text is None or text.encode() not in seen:
         try:

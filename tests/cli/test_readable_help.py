@@ -1,4 +1,4 @@
-"""Help in any width: nothing is cut, defaults stand without parentheses; misspelt words of options are guessed."""
+"""Help in any width: no text is cut, and defaults have no parentheses; errors suggest words for misspelt options."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""docs/cli.md is what the commands say now, and every command and option says something."""
+"""docs/cli.md agrees with the commands, and every command and option has a help text."""
 
 import importlib.util
 from pathlib import Path

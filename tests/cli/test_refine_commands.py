@@ -1,4 +1,4 @@
-"""`verify --method refine`, the choice of a method, `show`, `boundary` and `--resume` of what it stored."""
+"""`verify --method refine`, the choice of a method, and `show`, `boundary` and `--resume` with the stored result."""
 
 from pathlib import Path
 

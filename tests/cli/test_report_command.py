@@ -1,4 +1,4 @@
-"""`report`: a stored result as one file; its verdict as exit code, and one line for what is wrong."""
+"""`report`: a stored result as one file; its verdict as exit code, and one line for every mistake."""
 
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""`verify --method bfs|gbs|boundary`: what it prints, writes and exits with, and `show` afterwards."""
+"""`verify --method bfs|gbs|boundary`: output, files and exit codes, and `show` afterwards."""
 
 import json
 import os

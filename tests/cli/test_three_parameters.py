@@ -1,4 +1,4 @@
-"""`verify` with three perturbations, and `show` of what it stored."""
+"""`verify` with three perturbations, and `show` with the stored result."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""`verify`: what it prints, writes and exits with."""
+"""`verify`: output, files and exit codes."""
 
 import json
 from pathlib import Path

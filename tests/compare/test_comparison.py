@@ -1,4 +1,4 @@
-"""What a comparison says: what differs, names, notes, difference maps, plain data; and what it refuses."""
+"""A comparison: differences, names, notes, difference maps, plain data, and refusals."""
 
 import json
 from dataclasses import replace
@@ -20,7 +20,7 @@ def renamed(result: Result, **names: object) -> Result:
 
 
 def pair(kind: str = "moving") -> list[Result]:
-    """Two networks; tiny models have no file, so that names tell them apart."""
+    """Two networks; tiny models have no file, so names distinguish them."""
     return [renamed(answered(seed, kind), model_name=f"net {seed}") for seed in (0, 3)]
 
 

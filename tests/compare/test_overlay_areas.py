@@ -1,4 +1,4 @@
-"""Two tilings laid over each other: against clipping in exact rationals, by sampling, and by what has to add up."""
+"""Two overlaid tilings, compared with clipping in exact rationals and with samples; the areas add up."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -54,7 +54,7 @@ def shared(first: np.ndarray, second: np.ndarray) -> float:
 
 
 def random_polygon(rng: np.random.Generator) -> np.ndarray:
-    """Corners on a coarse grid, so that polygons touch, share edges and corners, and have upright sides."""
+    """Corners on a coarse grid: polygons touch, share edges and corners, and have upright sides."""
     while True:
         points = rng.integers(0, 9, size=(rng.integers(3, 9), 2)) / 8
         if np.linalg.matrix_rank(points - points[0]) == 2:
@@ -149,7 +149,7 @@ def spread(rng: np.random.Generator, share: float) -> np.ndarray:
 
 @pytest.mark.parametrize("seed", range(300))
 def test_bounds_hold_however_doubts_are_settled(seed):
-    """Undecided parts, doubtful parts and what is missing become kept or lost in some way; the truth is enclosed."""
+    """Undecided, doubtful and missing parts become kept or lost in some way; the bounds enclose the truth."""
     rng = np.random.default_rng(seed)
     cells = rng.dirichlet(np.ones(10) * rng.choice([0.2, 1.0]))
     missing, cells = cells[9] * (seed % 2), cells[:9].reshape(3, 3)
@@ -201,7 +201,7 @@ def test_a_result_against_itself_claims_no_difference(kind):
 
 
 def test_a_coarser_proof_has_wider_bounds():
-    """Boxes that are made undecided by hand: what the map proves lies within the bounds."""
+    """Boxes that are made undecided by hand: the shares that the map proves lie within the bounds."""
     own, other = answered(0, "moving"), answered(3, "moving")
     whole = lay_over(own, other, Property.AR).shares()
     joint = other.answer.joint

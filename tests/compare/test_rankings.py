@@ -1,4 +1,4 @@
-"""Laws of rankings: a place is claimed only where bounds prove it, and whatever the values are within the bounds."""
+"""Laws of rankings: a place is claimed only if it holds for all values within the bounds."""
 
 import math
 

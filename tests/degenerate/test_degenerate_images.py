@@ -1,4 +1,4 @@
-"""Images and perturbations that are special: constant images, changes that do nothing, odd ranges."""
+"""Special images and perturbations: constant images, changes without effect, odd ranges."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Networks that are special: dead, linear, a single neuron, lines that meet or (nearly) coincide, extreme weights."""
+"""Special networks: dead, linear, a single neuron, lines that meet or (nearly) coincide, extreme weights."""
 
 from fractions import Fraction
 
@@ -151,7 +151,7 @@ def test_lines_farther_apart_than_the_tolerance_are_split(gap: float) -> None:
 
 
 def test_a_stack_of_close_lines_does_not_swallow_what_lies_between() -> None:
-    """A thousand lines 3e-11 apart cover 3e-8: whatever is left unsplit stays within what is reported."""
+    """A thousand lines 3e-11 apart cover 3e-8: unsplit parts stay within the reported share."""
     places = 0.5 + 3e-11 * np.arange(1000)
     regions = plain_map([(np.tile([1.0, 0.0], (1000, 1)), -places), (np.ones((1, 1000)), np.zeros(1))])
     assert_tiles(regions)

@@ -1,4 +1,4 @@
-"""Bundled networks on small triangles: outcomes against the float64 margins, where those are certain."""
+"""Bundled networks on small triangles: outcomes agree with certain float64 margins."""
 
 import numpy as np
 import pytest

@@ -114,13 +114,14 @@ def test_a_line_through_a_vertex_and_along_an_edge():
 
 
 def test_dead_neurons_and_dead_layers():
-    """z = ReLU(−t1 − t2 − 1) is dead, so is what it feeds: the margin is the bias 2⁻⁶⁰, whatever the weights."""
+    """z = ReLU(−t1 − t2 − 1) is dead, and so are the neurons that it feeds: the margin is the bias 2⁻⁶⁰, whatever the
+    weights."""
     layers = [([[-1, -1]], [-1]), ([[1e30]], [0]), ([[-1e30], [1e30]], [2.0**-60, 0])]
     assert settle(on_cube(layers), SQUARE).outcome is Outcome.KEPT
 
 
 def test_cancelling_huge_weights():
-    """2²⁰(1 − 1) + 2⁻²⁰ θ, times 2²⁴: what looks like noise decides. The margin is 4 − ReLU(16 θ + 1 − 9)."""
+    """2²⁰(1 − 1) + 2⁻²⁰ θ, times 2²⁴: a term that looks like noise decides. The margin is 4 − ReLU(16 θ + 1 − 9)."""
     layers = [
         ([[2.0**20, -(2.0**20), 2.0**-20, 0], [0, 0, 0, 1]], [0, 0]),
         ([[2.0**24, 1]], [-9]),

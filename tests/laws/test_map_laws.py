@@ -129,7 +129,7 @@ def test_scaling_a_neuron_and_undoing_it_changes_nothing(layers: list[FloatLayer
 @QUICK
 @given(networks(), SEEDS)
 def test_duplicated_neurons_add_no_region(layers: list[FloatLayer], seed: int) -> None:
-    """Every neuron once more, with the opposite sign and scaled by three: its line is there already."""
+    """Every neuron again, with the opposite sign and scaled by three: its line exists already."""
     rng = np.random.default_rng(seed)
     (weight, bias), (after, after_bias), *rest = layers
     factors = rng.choice([3.0, -3.0], size=len(bias))

@@ -149,7 +149,7 @@ def test_specs_round_trip(one):
 @given(st.text(alphabet="abdehinprstwxy:=.,-+0123456789 ", max_size=40) | st.text(max_size=40))
 @settings(max_examples=300, deadline=None)
 def test_any_text_is_read_or_refused(text):
-    """Nothing but PerturbationError leaves parse_spec, and its message is one line."""
+    """parse_spec raises only PerturbationError, and its message is one line."""
     try:
         one = parse_spec(text)
     except PerturbationError as error:

@@ -1,4 +1,4 @@
-"""The self-check lets honest models through and stops planted bugs; files that others made are read right."""
+"""The self-check passes correct models and stops planted bugs; files from other tools are read correctly."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Errors at the bends of a layer: no real values within the errors contradict what is said about bits and outputs."""
+"""Errors at the bends of a layer: no real values within the errors contradict the claims about bits and outputs."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ MIXED = Layer(
 
 
 def window_sums(outputs: np.ndarray) -> np.ndarray:
-    """What the next layer sees: the entries of each window added up."""
+    """The input of the next layer: the entries of each window added up."""
     return np.stack(
         [*outputs[:, :2].T, outputs[:, 2:5].sum(axis=1), outputs[:, 5:7].sum(axis=1), outputs[:, 7]], axis=1
     )

@@ -1,4 +1,4 @@
-"""Weights outside of the model file: read from its own folder, and from nowhere else."""
+"""Weights outside the model file are read only from its own folder."""
 
 import hashlib
 

@@ -1,4 +1,4 @@
-"""What rounding in the file's float type can do to one image, by hand; and what a user is told of it."""
+"""The effect of rounding in the file's float type on one image, by hand, and the note about it."""
 
 from dataclasses import replace
 

@@ -134,7 +134,7 @@ def test_large_convolutions_stay_sparse():
 
 
 def test_a_file_in_which_a_node_feeds_nothing(save, dense):
-    """What the output does not need is not even looked at."""
+    """Nodes that the output does not need are not read."""
     nodes, weights = dense()
     nodes.insert(3, helper.make_node("Sigmoid", ["a"], ["unused"], name="unused"))
     assert len(read_model(save(nodes, weights, [1, 1, 4, 4])).chain.maps) == 2

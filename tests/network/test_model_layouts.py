@@ -1,4 +1,4 @@
-"""Layouts and preprocessing: canonical pixels in [0,1] reach the file as the file wants them."""
+"""Layouts and preprocessing: canonical pixels in [0,1] reach the file in its own form."""
 
 import numpy as np
 import pytest

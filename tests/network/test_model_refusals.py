@@ -1,4 +1,4 @@
-"""What is refused, and in which words: always one line that names the file, the place and what to do."""
+"""Refused models: the error is one line that names the file, the place and a remedy."""
 
 import numpy as np
 import onnx

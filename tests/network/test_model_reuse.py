@@ -1,4 +1,4 @@
-"""A model read again is the same object as long as nothing about it changed."""
+"""Reading an unchanged model again returns the same object."""
 
 import shutil
 

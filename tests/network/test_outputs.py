@@ -108,7 +108,7 @@ def test_a_softmax_of_one_class_is_refused(save, dense):
 
 
 def test_nodes_that_only_unused_outputs_need_are_left_out(save, dense):
-    """A Split whose second part nobody reads, and a layer of which only the shape is used."""
+    """A Split with an unused second part, and a layer whose shape alone is used."""
     nodes, weights = dense()
     nodes = [
         *nodes[:-1],

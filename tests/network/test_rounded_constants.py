@@ -1,4 +1,4 @@
-"""Constants that are rounded when a model is read: what is proved holds for the exact ones, whatever cancels."""
+"""Constants that are rounded when a model is read: proofs hold for the exact ones, whatever cancels."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -113,7 +113,7 @@ def no_folding_errors(patch: pytest.MonkeyPatch) -> None:
 
 
 def no_exact_arithmetic(patch: pytest.MonkeyPatch) -> None:
-    """No mistake: what float64 cannot decide stays undecided."""
+    """Not an error: labels that float64 cannot decide stay undecided."""
 
     def refuse(self, *arguments, **options):
         raise ModelError("no exact arithmetic")

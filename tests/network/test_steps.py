@@ -147,7 +147,7 @@ def test_terms_count_what_is_summed(number: int) -> None:
 
 
 def dense(operator: Linear, shape: tuple[int, ...]) -> np.ndarray:
-    """The matrix of an operator, by what it makes of unit vectors."""
+    """The matrix of an operator, from its effect on unit vectors."""
     size = prod(shape)
     images = np.vstack([np.zeros((1, size)), np.eye(size)]).reshape(size + 1, *shape)
     rows = operator.apply(images).reshape(size + 1, -1)

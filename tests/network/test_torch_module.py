@@ -1,4 +1,4 @@
-"""A torch module goes through the same door as its exported file."""
+"""A torch module is verified like its exported file."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""The outermost boundary of shapes drawn by hand, of which the components are known."""
+"""The outermost boundary of hand-drawn shapes with known components."""
 
 from fractions import Fraction
 

@@ -72,7 +72,7 @@ def test_brute_force_over_all_patterns(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_first_layer_with_more_polygons_than_runs(seed: int) -> None:
-    """Dozens of polygons after the first layer, so that several of them follow each other in one walk."""
+    """Dozens of polygons after the first layer: several of them follow each other in one walk."""
     rng = np.random.default_rng([seed, 11])
     slopes = rng.integers(-6, 7, size=(16, 2)) + 0.5
     through = rng.integers(1, 16, size=(16, 2)) / 16

@@ -1,4 +1,4 @@
-"""Sums of perturbations: domain, knot cells, images, transport, and what cannot be combined."""
+"""Sums of perturbations: domain, knot cells, images, transport, and refused combinations."""
 
 import numpy as np
 import pytest

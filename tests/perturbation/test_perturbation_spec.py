@@ -1,4 +1,4 @@
-"""Specs that are read, and those that are refused with a way to mend them."""
+"""Accepted specs, and refused ones with a remedy."""
 
 import numpy as np
 import pytest

@@ -54,7 +54,7 @@ def assert_sound(one: Curve, labels: AttentionLabels, error: float = 0.0) -> Non
 
 
 def assert_tight(one: Curve, labels: AttentionLabels) -> None:
-    """What stays undecided is within rounding of δ."""
+    """Undecided parts are within rounding of δ."""
     (low, high), delta = labels.ends[0], Decimal(labels.delta)
     _, least = one.lowest(low, high)
     size = 1 + max(one.value(low), one.value(high))

@@ -1,4 +1,4 @@
-"""Neurons whose value is nothing but rounding on an area: the label may be certain there, the attention is not."""
+"""Neurons whose value is only rounding on an area: the label may be certain there, the attention is not."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The claimed errors of regions really bound them: affine logits against exact forward passes."""
+"""The claimed errors of regions are bounds: affine logits compared with exact forward passes."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What the attention can be on kinks: patterns of no region that meet where several neurons bend together."""
+"""Attention on kinks: where several neurons bend together, patterns that belong to no region may meet."""
 
 import numpy as np
 import pytest

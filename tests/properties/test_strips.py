@@ -1,4 +1,4 @@
-"""What is within an error bound is unknown, and is counted once in each sense."""
+"""Parts within an error bound are unknown, and count once in each direction."""
 
 from types import SimpleNamespace
 

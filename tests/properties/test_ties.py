@@ -251,7 +251,7 @@ def test_the_pattern_at_the_unperturbed_image(seed):
 
 
 def test_the_pattern_at_single_thetas():
-    """Dyadic thetas, where exact pixels tie in many ways: every pattern that is told is the exact one."""
+    """Dyadic thetas, where exact pixels tie in many ways: every claimed pattern is the exact one."""
     told = 0
     for seed in range(20):
         compound = tied_problem(seed)

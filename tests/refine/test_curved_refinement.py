@@ -1,4 +1,4 @@
-"""Curved perturbations in the engines: refinement proves what samples show, other methods refuse in one sentence."""
+"""Curved perturbations in the engines: a refinement agrees with samples, and other methods refuse in one sentence."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The choice between map and refinement: estimates near the true counts, and what is never mapped."""
+"""The choice between map and refinement: estimates near the true counts, and questions that are never mapped."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""Falsification: finds what the map knows to be there, never claims what the map refutes, and stays within its work."""
+"""Falsification finds the violations of the map, claims none that the map refutes, and stays within its work limit."""
 
 from dataclasses import replace
 
@@ -82,7 +82,7 @@ def test_the_problems_hold_both_outcomes():
 
 @pytest.fixture(scope="module")
 def wide() -> Question:
-    """Four parameters, one of which moves the map over several knots."""
+    """Four parameters; one of them moves the map over several knots."""
     specs = ["translate:dx=2:-0.5..2", PATCH, "brightness", "patch:x=2,y=2,w=4,h=4"]
     return make_question("M-FNN-100", "mnist:69992", specs, delta=3.0)
 

@@ -1,4 +1,4 @@
-"""Boxes parted by planes: shares of half-spaces, what is proved on either side, and questions with four parameters."""
+"""Boxes parted by planes: shares of half-spaces, proofs on either side, and questions with four parameters."""
 
 from dataclasses import replace
 from fractions import Fraction

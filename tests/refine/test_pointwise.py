@@ -93,7 +93,7 @@ def test_cancelling_weights_make_the_bound_larger():
 
 
 def test_a_neuron_on_its_kink_makes_the_map_uncertain():
-    """The second neuron is 3·0.1 − 0.3 at zero: nothing but rounding."""
+    """The second neuron is 3·0.1 − 0.3 at zero: only rounding."""
     layers = [([[1, 0, 0, 0, 0, 0], [3, -1, 0, 0, 0, 0]], [0.0, 0.0]), ([[1.0, 5.0], [0.0, 0.0]], [0.0, 0.0])]
     question = ask(layers)
     passes = PointPasses(question)

@@ -1,4 +1,4 @@
-"""The self-check of a refinement: passes what is right, in one to four parameters, and catches planted mistakes."""
+"""The self-check of a refinement passes correct results with one to four parameters, and catches planted errors."""
 
 from dataclasses import replace
 
@@ -38,7 +38,7 @@ Refined = tuple[Question, Boxes, Answers | None]
 
 
 def refined(name: str, **options: object) -> Refined:
-    """A refinement by hand: so many rounds of bounds and splits, and a few of the open boxes handed over."""
+    """A refinement by hand: a number of rounds of bounds and splits, and exact regions for a few of the open boxes."""
     question = make_question("M-FNN-100", "mnist:69992", SPECS[name], delta=DELTA, **options)
     bounder = Bounder(question.model.graph, question.perturbed, question.label, question.attention)
     frontier = Frontier(bounder, BoxQuestion(Property.BOTH, DELTA), threads=1)

@@ -1,4 +1,4 @@
-"""The rows of a refinement: boxes that bounds speak of, exact regions beside them, which tile the domain together."""
+"""The rows of a refinement: boxes decided or left open by bounds and exact regions tile the domain together."""
 
 import pytest
 

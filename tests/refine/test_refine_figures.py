@@ -1,4 +1,4 @@
-"""Figures of refinements: boxes and regions in one tiling, bounds along a strip, and what was not measured."""
+"""Figures of refinements: boxes and regions in one tiling, bounds along a strip, and unmeasured attention."""
 
 import numpy as np
 import pytest

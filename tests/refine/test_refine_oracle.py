@@ -245,7 +245,7 @@ UNSOUND = (
 
 @pytest.mark.parametrize("name", UNSOUND)
 def test_planted_unsound_bounds_are_caught_in_a_whole_run(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the check of every run: nothing is delivered then. What is delivered before that is true all the same."""
+    """The check of every run catches them, and nothing is delivered. Results delivered before that are true."""
     forced(monkeypatch, "plain")
     problems = [truth(seed, 2) for seed in range(8)]
     PLANTED[name](monkeypatch)

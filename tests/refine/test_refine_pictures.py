@@ -1,4 +1,4 @@
-"""Figures of refinements: boxes are the pieces that they are, undecided ones look undecided, nothing more is said."""
+"""Figures of refinements: boxes appear as they are, undecided ones look undecided, and no claim is added."""
 
 from dataclasses import replace
 from pathlib import Path

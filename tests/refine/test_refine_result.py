@@ -1,4 +1,4 @@
-"""What a refinement answers: bounds that hold for the map, verdicts that say no more, and every degenerate mixture."""
+"""Answers of a refinement: bounds that enclose the map, verdicts that claim no more, and every degenerate mixture."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Refinements on disk: they come back as they were, with the same bytes, and what does not fit is refused."""
+"""Refinements on disk: they load unchanged, with the same bytes, and files that do not fit are refused."""
 
 import json
 import shutil

@@ -46,7 +46,7 @@ def test_map_refinement_and_search_agree() -> None:
 
 
 def test_exact_regions_inside_boxes_that_cross_diagonals() -> None:
-    """Boxes of odd sizes, some of which the diagonal crosses, are subdivided on both sides of it."""
+    """Boxes of odd sizes are subdivided on both sides of the diagonal that crosses some of them."""
     specs = ["shift:dx=1,dy=1,interp=triangle:0.3..0.97/0.41..0.99"]
     whole = steadygaze.verify("M-CNN-S", IMAGE, specs, method="map", property="cr")
     parts = steadygaze.verify("M-CNN-S", IMAGE, specs, method="refine", until="exact", property="cr")

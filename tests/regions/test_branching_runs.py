@@ -1,4 +1,5 @@
-"""Networks with branches and windows in boxes and in chunks: stopped and gone on with, the map is the one of one go."""
+"""Networks with branches and windows in boxes and in chunks: a map that was stopped and continued equals the map of one
+run."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A budget that ends gives a partial map: no exception, the reason in `stopped`, regions of the full map alone."""
+"""An exhausted budget gives a partial map: no exception, the reason in `stopped`, only regions of the full map."""
 
 import time
 
@@ -70,7 +70,7 @@ def test_points_of_a_partial_map_are_known_or_left_out(compound: Compound, full:
 
 @pytest.mark.parametrize("most", [1, 100, 1000])
 def test_a_map_is_called_partial_exactly_when_something_is_missing(most: int) -> None:
-    """The budget is asked now and then: what was finished before the question is whole, whatever the limit said."""
+    """The budget is polled now and then: a map that ends before the next poll is whole, whatever the limit."""
     model = read_model(model_path("M-FNN-100"))
     image = read_image(image_path("mnist:69990")).pixels
     compound = Compound(model.graph, model.chain, compose([parse_spec("translate:dy=1")], image))

@@ -1,4 +1,4 @@
-"""Planted bugs: the check that every run makes must let true maps pass and stop maps that were tampered with."""
+"""Planted bugs: the check of every run must pass true maps and stop false ones."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -102,7 +102,7 @@ def move_one_vertex(regions: RegionSet) -> RegionSet:
 
 
 def move_a_vertex_of_all_who_share_it(regions: RegionSet) -> RegionSet:
-    """Polygons on all sides follow, so that the areas still add up."""
+    """Polygons on all sides follow, so the areas still add up."""
     points = regions.polytopes.points.copy()
     place = inner_vertex(regions)
     shared = np.hypot(*(points - points[place]).T) < 1e-9

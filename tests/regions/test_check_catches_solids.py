@@ -1,4 +1,4 @@
-"""Planted bugs in three dimensions: the check lets true maps pass and stops maps that were tampered with."""
+"""Planted bugs in three dimensions: the check passes true maps and stops false ones."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Fingerprints of neurons: exact sums modulo a prime, equal for equal values alone."""
+"""Fingerprints of neurons: exact sums modulo a prime, equal only for equal values."""
 
 import numpy as np
 import pytest

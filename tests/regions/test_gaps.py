@@ -1,4 +1,4 @@
-"""Gaps that a cut leaves between the two parts of a polyhedron: measured, and never deeper than measured."""
+"""Gaps that a cut leaves between the two parts of a polyhedron: they are measured, and never deeper than measured."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Planted bugs: a map without the splits of one neuron tiles the domain all the same, and the check must stop it."""
+"""Planted bugs: a map without the splits of one neuron still tiles the domain, and the check must stop it."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A table of patterns gives back every row that went in, whatever it keeps whole and whatever it was joined from."""
+"""A table of patterns returns every stored row, whichever rows it keeps whole and however it was joined."""
 
 import numpy as np
 import pytest

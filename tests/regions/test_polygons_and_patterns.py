@@ -1,4 +1,4 @@
-"""The arrays of a map: polygons read back, packed patterns, cuts that name what made them."""
+"""The arrays of a map: polygons, packed patterns, and cuts that name their origin."""
 
 import numpy as np
 import pytest

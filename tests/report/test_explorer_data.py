@@ -1,4 +1,4 @@
-"""What the interactive map is made of, without a browser: shares at every step, steps of units, packed arrays."""
+"""The data of the interactive map, without a browser: shares at every step, steps of units, packed arrays."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""The files that figures are written to: valid, the same bytes every time, and no trace in the caller's settings."""
+"""Files of figures: valid, the same bytes every time, and without effect on the caller's settings."""
 
 import io
 import xml.etree.ElementTree as ET

@@ -1,4 +1,4 @@
-"""What the kinds of figures show, read back from their artists and compared with the plain definitions."""
+"""The content of every kind of figure, read from its artists and compared with the plain definitions."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""Figures as files in every format, what is refused, and that nothing which users write becomes markup."""
+"""Figures as files in every format; refusals; and no text of a user becomes markup."""
 
 import xml.etree.ElementTree as ET
 from dataclasses import replace

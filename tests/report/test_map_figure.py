@@ -1,4 +1,4 @@
-"""What the figure of a map shows: its polygons, its lines, its words and shares."""
+"""The figure of a map: its polygons, lines, words and shares."""
 
 import warnings
 import xml.etree.ElementTree as ET

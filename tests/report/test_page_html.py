@@ -1,5 +1,4 @@
-"""The report as a file: what stands in it is what the result says, nothing of a user's text becomes markup, and it
-asks for nothing from outside."""
+"""The report as a file: it agrees with the result, no text of a user becomes markup, and it fetches nothing."""
 
 import base64
 import io

@@ -1,4 +1,4 @@
-"""Numbers in a report: never rounded in the direction in which a statement would become untrue."""
+"""Numbers in a report are rounded in the direction that keeps the statement true."""
 
 import re
 

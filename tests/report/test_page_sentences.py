@@ -1,4 +1,4 @@
-"""The verdict in words: every case says what was proved, and no more."""
+"""The verdict in words: no case claims more than was proved."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Reports that are given away: without weights, without names, and without an address that could be contacted."""
+"""Reports for others: without weights, without names, and without an address to contact."""
 
 import getpass
 import re

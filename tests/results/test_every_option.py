@@ -1,4 +1,4 @@
-"""Every option of a question is stored, restored, said in the command that asks again, and noticed by a resumed run."""
+"""Every option of a question is stored, restored, part of the repeating command, and compared when a run resumes."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Files of exports: what is read back is what was written, GeoJSON is as RFC 7946 wants it, nothing half written."""
+"""Files of exports: they read back unchanged, GeoJSON follows RFC 7946, and no file is half written."""
 
 import csv
 import gc

@@ -1,4 +1,4 @@
-"""What the rows of an export say is what the result says: labels, shares that add up, bounds that hold, shapes."""
+"""The rows of an export agree with the result: labels, shares that add up, bounds that hold, shapes."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Limits of a run in every phase: what is left out, what is still proved, and what is said about it."""
+"""Limits of a run in every phase: omitted parts, remaining proofs, and notes."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""A map in chunks on disk says the same as the same map in memory, joined from chunks or whole."""
+"""A map in chunks on disk gives the same answers as the same map in memory, joined from chunks or whole."""
 
 import gc
 import shutil

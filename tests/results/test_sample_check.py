@@ -1,4 +1,4 @@
-"""A sample against a planted false label: exit code 70 if bounds refute the label; else its region is undecided."""
+"""A sample contradicts a planted false label: exit code 70 if bounds refute it, otherwise its region is undecided."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Results that the last version with schema 2 wrote: read with a note, by every command that reads results."""
+"""Results of schema version 2 are read, with a note, by every command that reads results."""
 
 from pathlib import Path
 

@@ -102,7 +102,7 @@ def test_damaged_file_is_refused_but_the_answer_can_be_read(copy, file, damage):
 
 
 def test_a_result_of_schema_version_2_is_read_with_a_note(results, copy):
-    """It lacks what was not stored then; its claims stay what they were."""
+    """It lacks data that was not stored then; its claims are unchanged."""
     folder = copy()
     arrays, numbers = arrays_of(folder)
     write_arrays(folder / "regions.npz", {name: arrays[name] for name in arrays if name not in NEW_ARRAYS})

@@ -1,4 +1,4 @@
-"""What is stored is what was computed: the same answers for any δ, the same bytes from another run."""
+"""Stored results equal the computed ones: the same answers for any δ, the same bytes from another run."""
 
 import json
 import shutil

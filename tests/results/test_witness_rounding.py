@@ -1,4 +1,4 @@
-"""Claims that float64 confirms, cannot tell, or refutes; and violations that float32 cannot show."""
+"""Claims that float64 confirms, leaves open or refutes; and violations that float32 cannot show."""
 
 import json
 from dataclasses import replace
@@ -57,7 +57,7 @@ def bump(tmp_path_factory):
 
 
 def claiming(result, *claims: tuple[float, float], kind=Violation.LABEL):
-    """The same result with nothing but the given claims: thetas, and by how much their margins may be off."""
+    """The same result with only the given claims: thetas, and the errors of their margins."""
     tiling = replace(result.tiling)
     found = [Claim(np.array([theta]), None, slack, lambda: np.inf) for theta, slack in claims]
     tiling.__dict__["claims"] = lambda answer, wanted, scale: iter(found if wanted is kind else [])

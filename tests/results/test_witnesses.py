@@ -1,4 +1,4 @@
-"""Every kind of violation has a witness that holds outside of the map, and a wrong one is caught."""
+"""Every kind of violation has a witness that holds independently of the map, and a wrong one is caught."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""A search says robust only where a proof that covers every theta agrees; labels beyond float64 are settled exactly."""
+"""A search is robust only if a proof for every theta agrees; labels beyond float64 are settled exactly."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -75,7 +75,7 @@ def test_a_pattern_that_is_not_certain_decides_no_attention():
 
 
 def test_a_margin_below_its_error_is_settled():
-    """What float64 leaves undecided is settled exactly, as long as that is affordable."""
+    """Labels that float64 leaves undecided are settled exactly, if that is affordable."""
     question = make_question(*QUESTION, property="cr")
     traversal = Traversal.of(question.compound)
     region = traversal.region_at(np.array([0.05]))

@@ -1,4 +1,4 @@
-"""`face_checks` is the number of facets that a search looked across, each once, whatever it did with them."""
+"""`face_checks` counts the facets that a search looked across, each once."""
 
 import numpy as np
 import pytest

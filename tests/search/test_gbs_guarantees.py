@@ -1,4 +1,4 @@
-"""The promises of GBS: true labels, the boundary that the line meets, and no claim beyond the visits."""
+"""The guarantees of GBS: true labels, the boundary that the line meets, and no claim beyond the visits."""
 
 from fractions import Fraction
 
@@ -145,7 +145,7 @@ def test_robust_without_a_proof() -> None:
 
 
 def test_robust_with_a_proof() -> None:
-    """One region, label kept: what was visited is the whole domain."""
+    """One region, label kept: the visited part is the whole domain."""
     layers = [(np.eye(2), np.zeros(2)), (np.array([[1.0, 0.0], [0.0, 0.0]]), np.array([1.0, 0.0]))]
     model, image, specs = free_pixels(layers, in_middle=True)
     problem = make_question(model, image, list(specs), property="cr")

@@ -1,4 +1,4 @@
-"""A stored search becomes the result that it was."""
+"""A stored search is restored to the same result."""
 
 from pathlib import Path
 

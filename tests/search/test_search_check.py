@@ -1,4 +1,4 @@
-"""What a search visited is compared with a plain forward pass: a planted fault stops it."""
+"""Visited regions are compared with a plain forward pass; a planted fault stops the search."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ def found():
 
 @pytest.fixture(scope="module")
 def accuracy(found):
-    """What bounds the errors of the traversal, after it found the same regions again."""
+    """The measures that bound the errors of the traversal, after it found the same regions again."""
     traversal = Traversal.of(found.question.compound)
     for one in found.tiling.visited:
         traversal.region_at(one.region.inside)

@@ -1,4 +1,4 @@
-"""The rows of a search: the regions that were visited, with what was asked of them."""
+"""The rows of a search: visited regions with the labels of the question."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Limits end a search in every phase, with a result that says what was proved until then."""
+"""Limits end a search in every phase, with a result that keeps all proofs so far."""
 
 import time
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Shares of a search: they enclose the exact ones, and those of a bfs that visited everything are like a map's."""
+"""Shares of a search: they enclose the exact ones, and a complete bfs has shares like a map."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Searches on disk: what was visited comes back as it was, and damaged or foreign directories are refused."""
+"""Searches on disk: visited regions load unchanged, and damaged or foreign directories are refused."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""Cases in which a search, or the map, could say robust wrongly: corners, slivers, tiny logits, knots at zero."""
+"""Cases in which a search or the map could wrongly claim robust: corners, slivers, tiny logits, knots at zero."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def on_pixels(layers: list[FloatLayer]) -> Question:
 
 
 def search(question: Question, *, method: str, line: str | tuple[float, ...] = "corner") -> Result:
-    """As the users' function: what covers the domain is confirmed."""
+    """Like the users' function: a search that covers the domain is confirmed."""
     return run(question, method=method, line=None if method == "bfs" else line)
 
 

@@ -1,4 +1,4 @@
-"""Opens interactive maps in a real browser, from disk, and watches what they do: errors, requests, dialogs."""
+"""Opens interactive maps from disk in a real browser, and records errors, requests and dialogs."""
 
 import shutil
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ POLICY = (
 
 
 class Watched:
-    """A page that was opened from disk, and what went wrong in it."""
+    """A page opened from disk, and its errors."""
 
     def __init__(self, page: Any) -> None:
         self.page, self.troubles = page, []
@@ -92,7 +92,7 @@ class Browser:
 
     @contextmanager
     def reuse(self, path: Path) -> Iterator[Watched]:
-        """A page that stays open from test to test, as it was when it was opened."""
+        """A page that stays open from test to test, reset to its initial state."""
         if path not in self.kept:
             self.kept[path] = Watched(self.chromium.new_page(viewport={"width": 1280, "height": 900}))
             self.kept[path].page.goto(path.as_uri())
@@ -107,7 +107,7 @@ class Browser:
 
     @contextmanager
     def open(self, result: Result | Path, link: str = "", width: int = 1280) -> Iterator[Watched]:
-        """Open the map of a result, or a page written before; trouble fails the test."""
+        """Open the map of a result, or an existing page; any error fails the test."""
         path = result if isinstance(result, Path) else self.write(result)
         page = self.chromium.new_page(viewport={"width": width, "height": 900})
         watched = Watched(page)
@@ -120,7 +120,7 @@ class Browser:
 
 @contextmanager
 def running_browser(folder: Path) -> Iterator[Browser]:
-    """Chromium, or a skipped test where it is not there."""
+    """Chromium; skips the test if it is not installed."""
     playwright = pytest.importorskip("playwright.sync_api")
     program = shutil.which("chromium")
     if program is None:

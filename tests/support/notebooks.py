@@ -1,6 +1,6 @@
-"""Runs the cells of a notebook in order, in one namespace, and keeps what each cell would display.
+"""Runs the cells of a notebook in order, in one namespace, and keeps the text that each cell would display.
 
-A kernel is not needed: the notebooks hold plain Python, and displaying means `_repr_html_`, else `repr`.
+No kernel is needed: the notebooks contain plain Python, and a display is `_repr_html_`, or `repr` without it.
 """
 
 import ast

@@ -1,4 +1,4 @@
-"""The traversal of graphs with branches and windows: every region, neighbour and tie as exact rationals have them."""
+"""The traversal of graphs with branches and windows: every region, neighbour and tie agrees with exact rationals."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -194,7 +194,7 @@ def test_entries_that_differ_by_rounding(order: tuple[int, ...]) -> None:
 
 
 def pooled_background(shades: Sequence[float], size: int = 6) -> Compound:
-    """A 3×3 mean, a ReLU and a 2×2 maximum on a constant image, of which some pixels have other shades."""
+    """A 3×3 mean, a ReLU and a 2×2 maximum on a constant image with a few pixels of other shades."""
     image = np.full((1, size, size), 0.25)
     image.ravel()[: len(shades)] = shades
     inner, half = size - 2, (size - 2) // 2

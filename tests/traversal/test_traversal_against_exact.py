@@ -1,4 +1,4 @@
-"""The traversal against exact rationals: the region at a point, the neighbour through every facet, and what it says."""
+"""The traversal against exact rationals: the region at a point, the neighbour through every facet, and their data."""
 
 from fractions import Fraction
 from itertools import product
@@ -27,7 +27,7 @@ def test_networks_solved_by_hand(tiny: Tiny) -> None:
 @pytest.mark.parametrize("dimension", [1, 2, 3, 4])
 @pytest.mark.parametrize("seed", range(12))
 def test_random_networks(seed: int, dimension: int) -> None:
-    """Few distinct numbers, so that lines coincide; every other network has its kinks through the same points."""
+    """Few distinct numbers, so lines coincide; every second network has its kinks through the same points."""
     rng = np.random.default_rng([seed, dimension, 21])
     most = {1: 7, 2: 6, 3: 4, 4: 3}[dimension]
     sizes = [dimension, *rng.integers(2, most, size=rng.integers(1, 3)), 2]

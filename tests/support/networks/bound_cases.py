@@ -1,7 +1,7 @@
 """Random small questions for the bounds: networks, images, perturbations, boxes.
 
-The networks are the ones that bounds get wrong first: neurons that coincide, that are dead, that are zero on a set
-with volume; whole numbers and no biases; weights of a million beside those of a millionth; means and strides.
+The networks are hard for bounds: neurons that coincide, are dead, or are zero on a set with volume; whole numbers
+without biases; weights of a million beside weights of a millionth; means and strides.
 """
 
 from collections.abc import Sequence
@@ -70,7 +70,7 @@ class Case:
 
     @property
     def options(self) -> AttentionOptions:
-        """The question as the package takes it."""
+        """The question for the package."""
         filters, distance = Filter.parse(self.question.filter), Distance.parse(self.question.dist)
         return AttentionOptions(filters, distance, self.question.classes)
 
@@ -87,7 +87,7 @@ class Case:
 def random_case(
     seed: int, *, dimension: int | None = None, kind: str | None = None, specs: tuple[str, ...] | None = None
 ) -> Case:
-    """A question that depends on the seed and what is given; every filter, distance and room turns up."""
+    """A question that depends on the seed and the arguments; all filters, distances and rooms occur."""
     rng = np.random.default_rng([4, seed])
     kind = kind or KINDS[seed % len(KINDS)]
     dimension = dimension or int(rng.choice([1, 2, 2, 2, 3, 4]))
@@ -112,7 +112,7 @@ def random_case(
 
 
 def random_boxes(rng: np.random.Generator, perturbed: Perturbed, cell: int, count: int) -> tuple[np.ndarray, ...]:
-    """Boxes of a knot cell: the whole of it, halves of halves, thin and tiny ones, points, boxes at corners."""
+    """Boxes of a knot cell: the whole cell, halves of halves, thin and tiny boxes, points, boxes at corners."""
     domain, piece = perturbed.domain, perturbed.cells[cell]
     first, last = ((end - domain.low) / domain.widths for end in (piece.low, piece.high))
     lows, highs = [], []

@@ -36,7 +36,7 @@ def dense(rng, builder, value, width):
 
 
 def random_graph(seed, *, width=3, blocks=4, classes=2):
-    """A graph whose blocks read any earlier value; every block but the last bends."""
+    """A graph whose blocks read any earlier value; every block except the last has a bend."""
     rng = np.random.default_rng(seed)
     builder = Builder()
     values = [builder.add(Reshape((1, 4)), 0)]

@@ -12,7 +12,7 @@ FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
 MANY = 10_000
 
 MODELS: dict[str, tuple[str, Callable[[], ModelProto]]] = {}
-"""By name: words of the refusal, and a function that makes the model."""
+"""By name: words that the refusal contains, and a function that makes the model."""
 
 
 def case(words: str) -> Callable:

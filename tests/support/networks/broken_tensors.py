@@ -1,4 +1,4 @@
-"""Models with broken weights, weights in other files, or inputs that are no images."""
+"""Models with broken weights, weights in other files, or inputs other than images."""
 
 import numpy as np
 from onnx import ModelProto, TensorProto, helper, numpy_helper

@@ -22,7 +22,7 @@ QUESTIONS = {
 """Perturbations and options of each question about M-FNN-100 and one image."""
 
 WHOLE, CHUNK = 10, 4
-"""Few enough regions for all questions to need several chunks."""
+"""So few regions per chunk that all questions need several chunks."""
 
 
 @contextmanager
@@ -32,7 +32,7 @@ def small_chunks(*, whole: int = WHOLE) -> Iterator[None]:
         patch.setattr(collecting, "WHOLE", whole)
         patch.setattr(chunked_walk, "LARGEST", CHUNK)
         patch.setattr(chunked_walk, "SMALLEST", CHUNK)
-        # A walk looks up after so many steps: regions in between belong to one chunk.
+        # A walk checks for a full chunk after this many steps; regions in between belong to one chunk.
         patch.setattr(walks, "NODES_TIMES_NEURONS", 1 << 13)
         yield
 

@@ -20,7 +20,7 @@ SPECS = {
 
 @cache
 def answered(seed: int, kind: str, *, method: str = "map", delta: str = "40%") -> Result:
-    """One network; the image depends on the kind alone, so that all seeds share a domain."""
+    """One network; the image depends on the kind alone, so all seeds share a domain."""
     image = np.random.default_rng(len(kind)).choice([0.0, 0.25, 0.5, 0.75, 1.0], size=(1, 2, 3))
     options = {"until": 0.2} if method == "refine" else {}
     for attempt in range(50):

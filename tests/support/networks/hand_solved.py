@@ -1,6 +1,6 @@
-"""Tiny networks solved by hand: the formula in the docstring, the regions and areas beside it, all entries rational.
+"""Tiny networks solved by hand: the docstring has the formula, the code the regions and areas, all entries rational.
 
-Every entry is a dyadic rational, so `floats` loses nothing.
+Every entry is a dyadic rational, so `floats` is exact.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ HALF, QUARTER = Fraction(1, 2), Fraction(1, 4)
 
 @dataclass(frozen=True)
 class Tiny:
-    """Layers from theta to the logits (ReLU after all but the last), a box, and what is known about them.
+    """Layers from theta to the logits (ReLU after all but the last), a box, and known facts about them.
 
     areas: the area (length in one dimension) of every region with volume, by pattern in layer order. strict: the area
     where each class alone is the maximum, ties belong to nobody. label: the class at θ = 0 (the first of tied ones).

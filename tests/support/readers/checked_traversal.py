@@ -47,7 +47,7 @@ class Checked:
         return region, number
 
     def check_everything(self) -> None:
-        """From one region, through every facet, to all: each is right, and nothing is missing or invented."""
+        """From one region through every facet to all: each region is right, and none is missing or invented."""
         start, number = self.at(np.full(self.dimension, 0.5))
         found, queue, keys = {number: start}, [start], {start.key}
         while queue:

@@ -15,7 +15,7 @@ def rows_of(table: Table) -> list[dict]:
 
 
 def sums(rows: list[dict], column: str) -> dict[str, float]:
-    """The shares by label, without what is not decided in each row."""
+    """The shares by label, without the undecided part of each row."""
     totals: dict[str, float] = {}
     for row in rows:
         is_open = row["label_open" if column == "classification" else "attention_open"]

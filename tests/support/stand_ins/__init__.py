@@ -1,1 +1,1 @@
-"""Replacements for the real thing: made-up results, false maps, unsound bounds, failing workers."""
+"""Stand-ins: made-up results, false maps, unsound bounds, failing workers."""

@@ -1,4 +1,4 @@
-"""Turns true maps into false ones by one mistake each, in two or three dimensions."""
+"""Turns true maps into false ones by one error each, in two or three dimensions."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,6 +1,6 @@
 """Problems that sleep, allocate, crash or fail, solved by worker processes in place of `worker.solve`.
 
-Imports the standard library alone, so a process starts at once.
+Imports only the standard library, so a process starts at once.
 """
 
 import ctypes
@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 def solve(question: dict) -> dict:
-    """Do what the question says; what is appended to `log` tells how often it was asked."""
+    """Do what the question says; the lines of `log` count the questions."""
     if "log" in question:
         with Path(question["log"]).open("a", encoding="ascii") as stream:
             stream.write(f"{question['name']}\n")
@@ -44,7 +44,7 @@ def solve(question: dict) -> dict:
 
 
 def solve_task(question: dict) -> dict:
-    """The same for a question of a campaign: its model's name says what to do, its image's name for how long."""
+    """The same for a question of a campaign: the model's name is the act, and the image's name its duration."""
     task = question["task"]
     asked = {"name": task["key"], "act": task["model"], "seconds": float(task["image"]), "mib": 400}
     if "FAULTS_LOG" in os.environ:

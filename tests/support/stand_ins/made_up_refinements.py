@@ -46,7 +46,7 @@ def made(
     delta: str = "25%",
     thetas: tuple[tuple[float, ...], ...] = (),
 ) -> Result:
-    """A refinement of a question: knot cells are halved `levels` times, those in `exact_cells` handed over whole."""
+    """A refinement of a question: knot cells are halved `levels` times; those in `exact_cells` become exact regions."""
     whole = full_map(specs, property=property, delta=delta)
     compound = whole.question.compound
     cells = Boxes.of(compound)
@@ -76,7 +76,7 @@ def with_tiling(result: Result, **changes: object) -> Result:
 
 
 def settled(result: Result) -> Result:
-    """The result with boxes that are decided for its property BOUNDED, and the others OPEN."""
+    """The result with boxes BOUNDED if they are decided for its property, and OPEN otherwise."""
     answer, boxes = result.answer, result.tiling.boxes
     is_open = np.zeros(len(boxes), dtype=bool)
     if result.question.property.value != "ar":

@@ -7,7 +7,7 @@ import msgspec
 from steadygaze.results.summary import Summary
 
 NOWHERE = {"low": None, "high": None, "theta": None}
-"""A nearest violation that is none."""
+"""The entry for no nearest violation."""
 
 SHARES = ("CR", "MR", "AR", "IR", "CR&AR", "CR&IR", "MR&AR", "MR&IR", "undecided")
 

@@ -1,4 +1,4 @@
-"""Unsound bounds: each function replaces one step of the package by a mistake."""
+"""Unsound bounds: each function plants one error in a step of the package."""
 
 from collections.abc import Callable
 from itertools import product
