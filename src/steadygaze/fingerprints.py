@@ -21,7 +21,7 @@ import numpy as np
 from .lazily import scipy_sparse
 from .network.graph import Graph
 from .network.layers import ENTRY
-from .network.operators import Matrix, Mean, Scale, Shape
+from .network.operators import Matrix, Mean, ScaleShift, Shape
 from .network.steps import PartStep, Step
 from .network.windows import AveragePool
 
@@ -93,7 +93,7 @@ def _product(graph: Graph, step: Step, rng: np.random.Generator) -> Product:
     operator = nodes[0].operator if len(nodes) == 1 and not isinstance(step, PartStep) else None
     if isinstance(operator, Mean | AveragePool) and not operator.read_roundings:
         return product  # different counts have different quotients 1/count
-    if isinstance(operator, Scale) and not operator.read_roundings:
+    if isinstance(operator, ScaleShift) and not operator.read_roundings:
         # One entry in every row: the same for the same numbers, whatever their quotient is rounded to.
         root = (0.0, 0.0) if operator.variance is None else (operator.variance, operator.epsilon)
         gain = (operator.multiplier, operator.gain, operator.divisor, *root)

@@ -12,7 +12,7 @@ from steadygaze.compound import Compound
 from steadygaze.errors import ModelError
 from steadygaze.exact import ExactLabels, Outcome
 from steadygaze.network.graph import Graph, Node, lower
-from steadygaze.network.operators import LeftMatMul, Linear, MatMul, Mean, Pad, Relu, Reshape, Scale, Transpose
+from steadygaze.network.operators import LeftMatMul, Linear, MatMul, Mean, Pad, Relu, Reshape, ScaleShift, Transpose
 from steadygaze.network.windows import AveragePool, Conv, Window
 from steadygaze.perturbation import Perturbation, compose
 from support.networks.layered_networks import batch_norm, compound_of
@@ -62,9 +62,9 @@ NETWORKS = {
     ],
     "left product, add, subtract": [
         LeftMatMul(weights(3, 4)),
-        Scale(offset=weights(2, 1, 1)),
+        ScaleShift(offset=weights(2, 1, 1)),
         Relu(),
-        Scale(gain=np.full((), -1.0), offset=weights(1, 4)),
+        ScaleShift(gain=np.full((), -1.0), offset=weights(1, 4)),
         Relu(),
         *dense(24),
     ],
@@ -165,7 +165,7 @@ def test_a_division_is_exact():
     theta, last = np.array([0.1, 0.1]), dense(32)
     divided, plain = (
         ExactLabels(compound_of([*first, Relu(), *last], IMAGE, SPECS), 0).margin_at(theta)
-        for first in ([Scale(divisor=np.array(3.0)), Scale(gain=np.array(3.0))], [])
+        for first in ([ScaleShift(divisor=np.array(3.0)), ScaleShift(gain=np.array(3.0))], [])
     )
     assert divided == plain and divided.low == divided.high
 
@@ -174,7 +174,7 @@ def test_preprocessing_is_exact():
     """(x − 0.1307)/0.3081 as the reader of a file makes it, of the floats as they are."""
     mean, std = np.full((2, 1, 1), 0.1307), np.full((2, 1, 1), 0.3081)
     operators = [Reshape((1, 32)), MatMul(weights(32, 3), weights(3))]
-    nodes, shape = [Node(Scale(mean=mean, divisor=std), (0,), IMAGE.shape, "preprocessing")], IMAGE.shape
+    nodes, shape = [Node(ScaleShift(mean=mean, divisor=std), (0,), IMAGE.shape, "preprocessing")], IMAGE.shape
     for number, operator in enumerate(operators, start=1):
         shape = operator.output_shape(shape)
         nodes.append(Node(operator, (number,), shape, f"node {number}"))

@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 from steadygaze.errors import ModelError
 from steadygaze.network.graph import Graph, Node, lower
 from steadygaze.network.model import read_model
-from steadygaze.network.operators import MatMul, Relu, Reshape, Scale
+from steadygaze.network.operators import MatMul, Relu, Reshape, ScaleShift
 from steadygaze.network.windows import Conv, Window
 
 
@@ -46,10 +46,10 @@ def test_linear_operators_fuse_into_one_map_for_each_relu():
     window = Window((3, 3), (1, 1), (1, 1), (1, 1), (1, 1))
     graph = chain_of(
         (2, 8, 8),
-        Scale(gain=random(2, 1, 1), offset=random(2, 1, 1, seed=1)),
+        ScaleShift(gain=random(2, 1, 1), offset=random(2, 1, 1, seed=1)),
         Reshape((1, 2, 8, 8)),
         Conv(random(3, 2, 3, 3), random(3), window),
-        Scale(gain=random(3, 1, 1), offset=random(3, 1, 1, seed=1)),
+        ScaleShift(gain=random(3, 1, 1), offset=random(3, 1, 1, seed=1)),
         Relu(),
         Conv(random(2, 3, 3, 3), random(2), window),
         Conv(random(2, 2, 3, 3), random(2), window),

@@ -10,7 +10,7 @@ from onnx import TensorProto
 
 from steadygaze.errors import ModelError
 from steadygaze.exact.network_forms import exact_map
-from steadygaze.network.operators import Blend
+from steadygaze.network.operators import WeightedSum
 from steadygaze.network.steps import is_folded, step_of
 from steadygaze.tolerances import gamma
 from support.networks.operator_attributes import transposed
@@ -168,7 +168,7 @@ def test_weights_of_a_linear_resize_count_their_roundings():
     def roundings(scale):
         nodes = [node("Resize", ["image", "", "s"], mode="linear")]
         graph = graph_of(flat_model(nodes, {"s": np.array([1, 1, scale, 1], np.float32)}, DIMS))
-        (blend,) = [entry.operator for entry in graph.nodes if isinstance(entry.operator, Blend)]
+        (blend,) = [entry.operator for entry in graph.nodes if isinstance(entry.operator, WeightedSum)]
         return blend.read_roundings
 
     assert (roundings(2.0), roundings(3.0)) == (0, 1)
@@ -176,7 +176,7 @@ def test_weights_of_a_linear_resize_count_their_roundings():
 
 def test_sums_of_weights_of_one_entry_count_their_roundings():
     """1 + 2⁻⁶⁰ is 1 in float64: the matrix alone would prove that both numbers are equal."""
-    blend = Blend(np.array([[0, 0, 1], [0, 1, 1]]), np.array([[1.0, 2.0**-60, 0.0], [1.0, 0.0, 0.0]]), (1, 2))
+    blend = WeightedSum(np.array([[0, 0, 1], [0, 1, 1]]), np.array([[1.0, 2.0**-60, 0.0], [1.0, 0.0, 0.0]]), (1, 2))
     matrix = blend.affine((1, 2))[0].toarray()
     assert matrix.tolist() == [[1.0, 0.0], [1.0, 0.0]]
     step = step_of(blend, (1, 2))
@@ -185,10 +185,10 @@ def test_sums_of_weights_of_one_entry_count_their_roundings():
     assert step.roundings == 1 and is_folded([step])
     with pytest.raises(ModelError, match="no exact form"):
         exact_map(blend, (1, 2), 128)
-    whole = Blend(np.array([[0, 0, 1]]), np.array([[1.0, 0.0, 0.5]]), (1, 1))
+    whole = WeightedSum(np.array([[0, 0, 1]]), np.array([[1.0, 0.0, 0.5]]), (1, 1))
     assert step_of(whole, (1, 2)).roundings == 0, "adding zero rounds nothing"
     with pytest.raises(ValueError, match="different signs"):
-        _ = Blend(np.array([[0, 0]]), np.array([[1.0, -1.0]]), (1, 1)).roundings
+        _ = WeightedSum(np.array([[0, 0]]), np.array([[1.0, -1.0]]), (1, 1)).roundings
 
 
 @pytest.mark.parametrize(

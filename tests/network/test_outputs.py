@@ -32,7 +32,7 @@ def two_heads(proto, dense, tmp_path):
 
 
 def test_several_outputs_need_a_choice(two_heads):
-    message = r"has 4 outputs \('logits', 'head', 'p', 'q'\); expected one, the logits; choose one by --output NAME"
+    message = r"has 4 outputs \('logits', 'head', 'p', 'q'\); expected one, the logits; choose one with --output NAME"
     with pytest.raises(ModelError, match=message):
         read_model(two_heads)
     with pytest.raises(ModelError, match="has no output 'nothing'; its outputs are: 'logits', 'head', 'p', 'q'"):

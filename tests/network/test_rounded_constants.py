@@ -14,7 +14,7 @@ from steadygaze.bounds.bounder import Bounder
 from steadygaze.errors import ModelError
 from steadygaze.exact import ExactLabels
 from steadygaze.network.model import read_model
-from steadygaze.network.operators import MatMul, Scale
+from steadygaze.network.operators import MatMul, ScaleShift
 from steadygaze.network.steps import Step, is_folded
 from steadygaze.question import make_question
 from steadygaze.regions import forward_error
@@ -250,7 +250,7 @@ def test_roundings_are_counted_where_there_are_some(save):
 
 def operators_of(save, nodes, weights, *, elem=TensorProto.DOUBLE):
     graph = read_model(save(nodes, weights, [1, 1, 1, 2], elem=elem, classes=[1, 2])).graph
-    return [one.operator for one in graph.nodes if isinstance(one.operator, MatMul | Scale)]
+    return [one.operator for one in graph.nodes if isinstance(one.operator, MatMul | ScaleShift)]
 
 
 @pytest.mark.parametrize(

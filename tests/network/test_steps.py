@@ -18,7 +18,7 @@ from steadygaze.network.operators import (
     Pad,
     Relu,
     Reshape,
-    Scale,
+    ScaleShift,
     Transpose,
 )
 from steadygaze.network.steps import ConvStep, MatrixStep, OrderStep, ScaleStep, Step
@@ -69,11 +69,11 @@ def others(rng: np.random.Generator) -> list[tuple[Linear, tuple[int, ...]]]:
         (MatMul(whole(rng, 3, 5), whole(rng, 5)), (1, 4, 3)),
         (LeftMatMul(whole(rng, 5, 4)), (1, 4, 3)),
         (LeftMatMul(whole(rng, 5, 4)), (4,)),
-        (Scale(gain=whole(rng, 3, 1, 1), offset=whole(rng, 3, 1, 1)), (1, 3, 2, 4)),
-        (Scale(gain=whole(rng, 4), offset=whole(rng)), (1, 3, 2, 4)),
-        (Scale(gain=whole(rng), offset=whole(rng, 1, 2, 4)), (1, 3, 2, 4)),
-        (Scale(gain=whole(rng, 2, 3, 1), offset=whole(rng, 1)), (3, 4)),
-        (Scale(gain=whole(rng, 3), offset=whole(rng, 3)), (1, 1)),
+        (ScaleShift(gain=whole(rng, 3, 1, 1), offset=whole(rng, 3, 1, 1)), (1, 3, 2, 4)),
+        (ScaleShift(gain=whole(rng, 4), offset=whole(rng)), (1, 3, 2, 4)),
+        (ScaleShift(gain=whole(rng), offset=whole(rng, 1, 2, 4)), (1, 3, 2, 4)),
+        (ScaleShift(gain=whole(rng, 2, 3, 1), offset=whole(rng, 1)), (3, 4)),
+        (ScaleShift(gain=whole(rng, 3), offset=whole(rng, 3)), (1, 1)),
         (Transpose((0, 3, 1, 2)), (1, 2, 3, 4)),
         (Transpose((2, 1, 0)), (3, 1, 5)),
         (Pad((0, 0, 1, 2), (0, 0, 0, 1), 3.0), (1, 2, 3, 2)),
@@ -211,11 +211,11 @@ def odd_network(rng: np.random.Generator) -> Sequence[Operator]:
     shape: tuple[int, ...] = (1, 2, 5, 6)
     operators: list[Operator] = [
         Reshape(shape),
-        Scale(gain=1.0 / whole(rng, 2, 1, 1).clip(1.0), offset=whole(rng, 2, 1, 1)),
+        ScaleShift(gain=1.0 / whole(rng, 2, 1, 1).clip(1.0), offset=whole(rng, 2, 1, 1)),
     ]
     operators += [
         Conv(rng.normal(size=(3, 2, 2, 2)), rng.normal(size=3), Window((2, 2), (1, 2), (2, 1), (1, 0), (0, 1))),
-        Scale(gain=rng.normal(size=(3, 1, 1)), offset=rng.normal(size=(1, 3, 1, 1))),
+        ScaleShift(gain=rng.normal(size=(3, 1, 1)), offset=rng.normal(size=(1, 3, 1, 1))),
         Relu(),
         AveragePool(Window((2, 2), (1, 1), (1, 1), (0, 1), (1, 0)), bool(rng.integers(2))),
         Transpose((0, 2, 3, 1)),

@@ -92,7 +92,7 @@ class TestComparison:
     def test_a_branch_on_values_is_refused(self):
         network = dense()
         module = Calling(nn.Identity(), lambda images: -images if images.mean() > 0.4 else images, network).eval()
-        with pytest.raises(ModelError, match=r"disagree by .* without branches in Python that depend on values"):
+        with pytest.raises(ModelError, match=r"disagree by .* without Python branches that depend on values"):
             steadygaze.verify(module, IMAGE, SPECS)
 
     def test_what_the_tracer_warns_of_is_a_note(self):

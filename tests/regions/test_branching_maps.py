@@ -8,7 +8,7 @@ import pytest
 from steadygaze.errors import InternalError
 from steadygaze.network.graph import patterns
 from steadygaze.network.layers import CARRIED, ENTRY
-from steadygaze.network.operators import Scale
+from steadygaze.network.operators import ScaleShift
 from steadygaze.regions.check import check_map
 from steadygaze.regions.forward_error import forward_errors, kink_share
 from steadygaze.regions.subdivide import subdivide, subdivide_cells
@@ -139,7 +139,7 @@ def test_ties_on_a_constant_background_are_certain(bias, domain, is_rectified):
 
 @pytest.mark.parametrize("is_rectified", [False, True])
 def test_ties_after_rounded_preprocessing_are_certain(is_rectified):
-    rng, scale = np.random.default_rng(0), Scale(mean=0.1307, divisor=0.3081)
+    rng, scale = np.random.default_rng(0), ScaleShift(mean=0.1307, divisor=0.3081)
     graph = pooled_graph(
         KERNEL, np.array([0.3]), rng.normal(size=(9, 2)), (8, 8), is_rectified=is_rectified, scale=scale
     )

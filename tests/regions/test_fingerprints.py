@@ -5,7 +5,7 @@ import pytest
 
 from steadygaze.fingerprints import AFTER_CLIP, AFTER_LAYER, PRIME, pixel_prints, products_of, symbols
 from steadygaze.network.joins import Winner
-from steadygaze.network.operators import MatMul, Reshape, Scale
+from steadygaze.network.operators import MatMul, Reshape, ScaleShift
 from steadygaze.regions.assemble import Block, CutTable
 from steadygaze.regions.fingerprint_kernels import update_prints
 from steadygaze.regions.walks import start_walk
@@ -77,12 +77,13 @@ def scaled_graph(scale):
 
 
 def test_constants_that_were_rounded_before_are_equal_to_nothing():
-    (products,) = products_of(scaled_graph(Scale(offset=0.1, read_roundings=1)))
+    (products,) = products_of(scaled_graph(ScaleShift(offset=0.1, read_roundings=1)))
     assert any(len(set(product.start.tolist())) == 4 for product in products)
 
 
 @pytest.mark.parametrize(
-    "scale", [batch_norm([0.1], [1.3], [2.0], [0.7], 1e-5), Scale(mean=0.1307, divisor=0.3081), Scale(gain=0.3)]
+    "scale",
+    [batch_norm([0.1], [1.3], [2.0], [0.7], 1e-5), ScaleShift(mean=0.1307, divisor=0.3081), ScaleShift(gain=0.3)],
 )
 def test_a_scale_counts_by_its_numbers(scale):
     (products,) = products_of(scaled_graph(scale))
@@ -94,6 +95,6 @@ def test_a_scale_counts_by_its_numbers(scale):
 def test_scales_that_differ_below_rounding_are_not_equal():
     """Roots of 2 and of the next float are the same float."""
     variance = np.array([[2.0, np.nextafter(2.0, 3.0)], [2.0, 2.0]])
-    scale = Scale(gain=1e-3, variance=variance, epsilon=0.0)
+    scale = ScaleShift(gain=1e-3, variance=variance, epsilon=0.0)
     (products,) = products_of(scaled_graph(scale))
     assert any(len(set(product.values.tolist())) == 2 for product in products)

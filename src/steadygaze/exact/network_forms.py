@@ -1,6 +1,6 @@
 """Affine forms in whole numbers: every linear operator of a graph as an exact map of `WholeForms`.
 
-The floats of MatMul and Conv count as exact; means divide by their exact count; `whole_numbers` encloses a Scale.
+The floats of MatMul and Conv count as exact; means divide by their exact count; `whole_numbers` encloses a ScaleShift.
 """
 
 from abc import ABC, abstractmethod
@@ -14,7 +14,7 @@ from flint import fmpz, fmpz_mat
 
 from ..errors import ModelError
 from ..lazily import scipy_sparse
-from ..network.operators import LeftMatMul, Linear, MatMul, Mean, Pad, Reshape, Scale, Shape, Transpose
+from ..network.operators import LeftMatMul, Linear, MatMul, Mean, Pad, Reshape, ScaleShift, Shape, Transpose
 from ..network.windows import AveragePool, Conv, Window
 from .whole_numbers import Constants, from_floats, scale_constants
 
@@ -271,7 +271,7 @@ def exact_map(operator: Linear, shape: Shape, bits: int) -> tuple[ExactMap, bool
     match operator:
         case Reshape() | Transpose() | Pad():
             found = _Selected(operator, shape)
-        case Scale():
+        case ScaleShift():
             factor, shift = scale_constants(operator, bits)
             is_exact = factor.radii is None and shift.radii is None
             return _Scaled(factor, shift, operator.output_shape(shape)), is_exact

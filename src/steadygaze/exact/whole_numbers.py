@@ -1,7 +1,7 @@
 """Constants as whole numbers over one denominator: the form that exact arithmetic uses.
 
-A float64 is a whole number over a power of two. Factor and shift of a `Scale` are rounded; their true values follow
-from the operator's own numbers.
+A float64 is a whole number over a power of two. The factor and shift of a `ScaleShift` are rounded; their true values
+follow from the operator's own constants.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ import numpy as np
 from flint import fmpq, fmpz
 
 from ..errors import ModelError
-from ..network.operators import Scale
+from ..network.operators import ScaleShift
 
 LONGEST_DENOMINATOR = 2048
 """The most bits of a common denominator of rationals; beyond that, the rationals are enclosed."""
@@ -107,8 +107,8 @@ def _shifted(whole: int, shift: int) -> int:
     return whole << shift if shift >= 0 else whole >> -shift
 
 
-def scale_constants(operator: Scale, bits: int) -> tuple[Constants, Constants]:
-    """Factor and shift of a Scale from its own numbers, enclosed if a root is irrational or a denominator too long."""
+def scale_constants(operator: ScaleShift, bits: int) -> tuple[Constants, Constants]:
+    """Factor and shift of a ScaleShift from its constants; enclosures if a root is irrational, a denominator too long."""
     shape = np.broadcast_shapes(operator.factor.shape, operator.shift.shape)
     names = ("multiplier", "mean", "gain", "divisor", "offset")
     numbers = [_rationals(getattr(operator, name), shape) for name in names]

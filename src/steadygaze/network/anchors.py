@@ -1,4 +1,4 @@
-"""A value of a graph as the output of neurons of one layer, to take gradients with respect to it."""
+"""Rewrites a graph to make a chosen value the output of one layer: gradients can then be taken with respect to it."""
 
 from dataclasses import replace
 from math import prod
@@ -13,7 +13,7 @@ from .operators import Relu
 
 
 class Anchor(NamedTuple):
-    """A graph with the same logits in which `neurons` of a layer have a value of interest as their output."""
+    """A graph with the same logits, in which the outputs of `neurons` of a layer are the chosen value."""
 
     graph: Graph
     layer: int
@@ -21,22 +21,22 @@ class Anchor(NamedTuple):
 
 
 def anchored(graph: Graph, value: int) -> Anchor:
-    """Anchor a value of a graph; one that is no output of ReLUs passes through maxima over windows of one entry.
+    """Anchor a value of a graph: unless ReLUs produce it, it is passed through maxima over windows of one entry.
 
-    All that a layer hands on is read from its output, so gradients with respect to these neurons are complete, whatever
-    other ways lead around them.
+    Later layers read only the output of this layer, so gradients with respect to these neurons cover every path from
+    the value to the logits, including paths around a layer.
     """
     if not isinstance(graph.nodes[value - 1].operator, Relu):
         graph = _with_windows(graph, value)
         value += 1
-    # Values that no output needs belong to no layer; their gradients are zero, and any layer would do.
+    # Every value that an output needs is in some layer.
     layer = next(number for number, frame in enumerate(graph.frames) if value in frame.nodes)
     start = sum(_neurons(graph, number) for number in _before(graph.frames[layer], value))
     return Anchor(graph, layer, slice(start, start + prod(graph.shape_of(value))))
 
 
 def _with_windows(graph: Graph, value: int) -> Graph:
-    """The graph with windows of one entry behind a value, which all that read the value read instead."""
+    """Insert windows of one entry after a value; every node that read the value reads the windows instead."""
     shape = graph.shape_of(value)
     windows = Winner(np.arange(prod(shape))[:, None], shape)
 
@@ -54,6 +54,6 @@ def _before(frame: Frame, value: int) -> tuple[int, ...]:
 
 
 def _neurons(graph: Graph, number: int) -> int:
-    """How many neurons of its layer decide a value."""
+    """The number of neurons that a value takes in its layer."""
     operator = graph.nodes[number - 1].operator
     return len(operator.entries) if isinstance(operator, Winner) else prod(graph.shape_of(number))

@@ -1,8 +1,8 @@
 """Runs a torch module, and compares its logits and input gradients with those of the graph that was read from it.
 
 Logits are compared in the module's own float type. Gradients are compared with autograd on a copy of the module in
-float64, or on the module itself if it does not run in float64. Where the two gradients differ although a neuron is so
-close to its kink, or two entries of a window are so close to a tie, that rounding decides, the image is left out.
+float64, or on the module itself if it does not run in float64. Gradients may differ on an image where a neuron is so
+close to its kink, or two entries of a window so close to a tie, that rounding decides: such an image is skipped.
 """
 
 import copy
@@ -37,8 +37,8 @@ LEAST_GRADIENT, MOST_GRADIENT = 1e-6, 1e-2
 class TorchRun:
     """A module with its preprocessing: arrays of images (B, C, H, W) with pixels in [0,1] → logits and gradients.
 
-    `dropped` is the name of a function of torch, such as softmax, that returns its input instead: the reader drops a
-    softmax at the end, and refuses one anywhere else.
+    `dropped` names a torch function, such as softmax, that is replaced by the identity: the reader drops a final
+    softmax, and refuses one anywhere else.
     """
 
     def __init__(self, module: Any, preprocessing: Preprocessing, name: str, dropped: str | None = None) -> None:
@@ -78,7 +78,7 @@ class TorchRun:
         return rows * self.preprocessing.scale / np.reshape(self.preprocessing.std, (-1, 1, 1))
 
     def in_float64(self, image: Array) -> "TorchRun | None":
-        """The same with a copy of the module in float64; None if that does not run on an image, or not in float64."""
+        """The same run with a float64 copy of the module; None if the copy fails on the image or leaves float64."""
         try:
             with warnings.catch_warnings(), torch.inference_mode(False):
                 warnings.simplefilter("ignore")  # torch warns when it copies a scripted module
@@ -97,20 +97,20 @@ class TorchRun:
                 found = self.module(given)
         except Exception as error:
             raise LayoutError(
-                f"{self.name}: fails on an image of shape {tuple(given.shape)} ({one_line(error)}); give an image that "
-                "it takes, and start a module of dense layers with nn.Flatten()"
+                f"{self.name}: fails on an image of shape {tuple(given.shape)} ({one_line(error)}); give an image of "
+                "the shape that it expects, and start a module of dense layers with nn.Flatten()"
             ) from None
         if not isinstance(found, torch.Tensor):
             raise ModelError(
                 f"{self.name}: returns a {type(found).__name__}; wrap it in a module that returns the logits alone"
             )
         logits = found.reshape(1, -1)
-        # A single logit: class 1 where it is above zero, as the reader has it.
+        # A single logit means class 1 where it is above zero, as in `from_onnx`.
         return torch.cat([torch.zeros_like(logits), logits], dim=1) if logits.shape[1] == 1 else logits
 
 
 def _without(name: str | None) -> Any:
-    """A block in which the function of this name returns its input."""
+    """A context in which the torch function of this name returns its input."""
 
     class Without(torch.overrides.TorchFunctionMode):
         def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -149,7 +149,7 @@ def compare_with_autograd(model: Model, run: TorchRun, images: Array) -> None:
         raise ModelError(
             f"{name}: its input gradients cannot be compared with torch's autograd: on each of {len(images)} images a "
             "neuron is within rounding of its kink, and the gradients differ; nothing is verified. Make "
-            "module.double() run (constant tensors as buffers), so that they are compared in float64"
+            "module.double() run (register constant tensors as buffers): gradients are then compared in float64"
         )
 
 
@@ -167,14 +167,14 @@ def _compare_logits(graph: Graph, run: TorchRun, images: Array) -> None:
             raise ModelError(
                 f"{run.name}: torch and the exported network disagree by {differences[number]:.3g} on "
                 f"{_which(int(number))} (logits up to {scales[number]:.3g}, tolerance {tolerances[number]:.2g}); "
-                "nothing is verified. A module must compute the same for every image, without branches in Python that "
-                "depend on values; if yours does, report it"
+                "nothing is verified. A module must run the same operations on every image, without Python branches "
+                "that depend on values; if yours does, report it"
             )
 
 
 @dataclass(frozen=True)
 class _Comparison:
-    """Gradients of one image: the largest difference against its tolerance, and the largest entry."""
+    """Gradients of one image: the difference that exceeds its tolerance most, that tolerance, and the largest entry."""
 
     difference: float
     tolerance: float
@@ -199,9 +199,9 @@ def _compare_gradients(graph: Graph, run: TorchRun, image: Array, targets: Array
 
 
 def _rounding_share(graph: Graph, kind: FloatType) -> float:
-    """The share of the sum over all paths by which autograd in a float type may be off.
+    """The possible error of autograd in a float type, as a share of the sum of |weights| over all paths.
 
-    In float64 only constants that the exporter or the module rounds to float32 differ: at most twice for each step.
+    In float64, only constants that the exporter or the module rounds to float32 differ: at most twice for each step.
     """
     steps = [step for segment in graph.steps for step in segment]
     if kind is FLOAT64:
@@ -227,7 +227,7 @@ def is_near_kink(graph: Graph, pixels: Array, kind: FloatType) -> bool:
 
 
 def _has_kink(layer: Layer, values: Array, spread: Array) -> bool:
-    """Whether a ReLU (n,) is within its spread (n,) of zero, or an entry of a window within both of the winner."""
+    """Whether a ReLU (n,) is within its spread (n,) of zero, or an entry within both spreads of the winner."""
     if bool((np.abs(values) <= spread)[layer.kind == RELU].any()):
         return True
     is_winner = layer.bits(values[None])[0][layer.entries]

@@ -8,17 +8,17 @@ from typing import NamedTuple
 
 from .graph import Graph, Node
 from .joins import Concat
-from .operators import Array, Reshape, Scale
+from .operators import Array, Reshape, ScaleShift
 
 
 class Copies(NamedTuple):
-    """What each of m copies reads: scale · image + shift, both (m, …) and broadcast to (m, C, H, W)."""
+    """The inputs of m copies: scale · image + shift, both (m, …) and broadcast to (m, C, H, W)."""
 
     scale: Array
     shift: Array
 
     def images(self, image: Array) -> Array:
-        """What the copies read (m, C, H, W) of an image (C, H, W)."""
+        """The inputs (m, C, H, W) of the copies for an image (C, H, W)."""
         return self.scale * image + self.shift
 
 
@@ -28,7 +28,7 @@ def with_copies(graph: Graph, copies: Copies) -> Graph:
     outputs: list[int] = []
     row = (1, graph.classes)
     for number, (scale, shift) in enumerate(zip(*copies, strict=True), start=1):
-        nodes.append(Node(Scale(multiplier=scale, offset=shift), (0,), graph.input_shape, f"copy {number}"))
+        nodes.append(Node(ScaleShift(multiplier=scale, offset=shift), (0,), graph.input_shape, f"copy {number}"))
         logits = _append(nodes, graph, len(nodes), f" of copy {number}")
         nodes.append(Node(Reshape(row), (logits,), row, f"logits of copy {number}"))
         outputs.append(len(nodes))

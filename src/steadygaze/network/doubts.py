@@ -1,7 +1,7 @@
-"""Errors of computed values at the bends of a layer: which bits they may change, and how much of them passes.
+"""Errors of computed values at the kinks of a layer: which bits they may change, and how much of them passes on.
 
-values and errors are (B, n): the inputs of a layer as computed, and how far each may be from the real one. A ReLU is in
-doubt if its error reaches zero. A window is in doubt if another entry than the computed winner may be the largest.
+values and errors are (B, n): the computed inputs of a layer, and how far each may be from the real one. A ReLU is in
+doubt if its error reaches zero. A window is in doubt if an entry other than the computed winner may be the largest.
 Values without any error are certain, even at 0 and in a tie.
 """
 
@@ -14,7 +14,7 @@ from .steps import magnitude, upwards
 
 
 def doubtful_bits(layer: Layer, values: np.ndarray, errors: np.ndarray) -> np.ndarray:
-    """Which bits (B, n) errors may change.
+    """The bits (B, n) that errors may change.
 
     >>> doubtful_bits(Layer.relus(3), np.array([[0.1, -0.1, 0.0]]), np.array([[0.2, 0.01, 0.0]]))
     array([[ True, False, False]])
@@ -26,21 +26,21 @@ def doubtful_bits(layer: Layer, values: np.ndarray, errors: np.ndarray) -> np.nd
         own, error = values[:, layer.entries], errors[:, layer.entries]
         is_winner = layer.bits(values)[:, layer.entries]
         largest, least = (_spread(layer, np.where(is_winner, part, 0.0), np.add) for part in (own, error))
-        # NaN is in doubt.
+        # The comparisons are negated, so NaN counts as in doubt.
         rivals = ~(largest - own > least + error) & ~(least + error == 0.0) & ~is_winner
         found[:, layer.entries] = rivals | (is_winner & _spread(layer, rivals, np.logical_or))
     return found
 
 
 def is_on_kink(layer: Layer, values: np.ndarray, errors: np.ndarray) -> np.ndarray:
-    """Which neurons (B, n) may be on their kink; also a ReLU that is exactly zero."""
+    """The neurons (B, n) that may be on their kink, including ReLUs that are exactly zero."""
     return doubtful_bits(layer, values, errors) | ((values == 0.0) & (layer.kind == RELU))
 
 
 def count_kinks(graph: Graph, pixels: np.ndarray) -> tuple[int, int]:
-    """How many ReLUs of an image (C·H·W,) are at zero, and how many windows are tied away from zero, up to rounding.
+    """The number of ReLUs at zero, and of windows tied at a nonzero value, for an image (C·H·W,), up to rounding.
 
-    Entries that tie at zero are dead ReLUs as a rule: whichever wins, no gradient passes.
+    Entries that tie at zero are usually dead ReLUs: no gradient passes, whichever of them wins.
     """
     close, tied, values = 0, 0, pixels[None]
     for segment, layer in zip(graph.steps, graph.layers, strict=False):
@@ -63,10 +63,10 @@ def same_for_windows(layer: Layer, chosen: np.ndarray) -> np.ndarray:
 
 
 def to_kinks(layer: Layer, bits: np.ndarray, values: np.ndarray, errors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The functions (B, n) that vanish where bits (1, n) change, and their errors, for linear inputs with errors.
+    """The functions (B, n) that vanish where bits (1, n) change, and their errors; inputs are linear, with errors.
 
-    The value of a ReLU; the winner of a window minus each other entry. They are 0 where no bit can change: for carried
-    neurons and the winner itself.
+    The functions are the value of a ReLU, and the winner of a window minus each other entry. They are 0 for carried
+    neurons and for the winner itself, whose bits cannot change.
     """
     if layer.is_plain:
         return values, errors
@@ -81,7 +81,7 @@ def to_kinks(layer: Layer, bits: np.ndarray, values: np.ndarray, errors: np.ndar
 
 
 def passed_errors(layer: Layer, values: np.ndarray, errors: np.ndarray) -> np.ndarray:
-    """How far the outputs (B, n) of a layer may be off, the winner of a window for the whole window."""
+    """How far the outputs (B, n) of a layer may be off; the error of a whole window is given to its winner."""
     # If the computed and the real value are both negative, no error passes.
     passed = np.where(values < -errors, 0.0, errors)
     if not layer.is_plain:
@@ -93,7 +93,7 @@ def passed_errors(layer: Layer, values: np.ndarray, errors: np.ndarray) -> np.nd
 
 
 def bend_errors(layer: Layer, values: np.ndarray, errors: np.ndarray) -> np.ndarray:
-    """How far the real inputs under the computed pattern may be from the real outputs, (B, n): 0 without doubt."""
+    """How far the real inputs, under the computed pattern, may be from the real outputs: (B, n), 0 for certain bits."""
     bent = np.where(doubtful_bits(layer, values, errors), errors, 0.0)
     if len(layer.entries):
         # The winner may be too small by its own error and that of the real winner.
@@ -110,6 +110,6 @@ def _at_winners(layer: Layer, values: np.ndarray, errors: np.ndarray) -> np.ndar
 
 
 def _spread(layer: Layer, parts: np.ndarray, operation: np.ufunc) -> np.ndarray:
-    """Reduce the entries (B, entries) of every window, and give the result to each of them."""
+    """Reduce the entries (B, entries) of every window, and repeat the result for each entry."""
     sizes = np.diff(layer.starts, append=parts.shape[1])
     return np.repeat(operation.reduceat(parts, layer.starts, axis=1), sizes, axis=1)

@@ -1,8 +1,8 @@
-"""Turns a checked ONNX model into a graph: walks its nodes, folds constants, refuses what it cannot convert.
+"""Turns a checked ONNX model into a graph: walks its nodes, folds constants, refuses unsupported operators.
 
-`converters` turns one ONNX operator into operators of the graph, or folds it. This module knows which values are
+`converters` turns one ONNX operator into operators of the graph, or folds it. This module tracks which values are
 constants and which depend on the image, and names file and node in errors. The shape of a value that depends on the
-image is a constant too, with a batch of 1.
+image is itself a constant, with a batch of 1.
 """
 
 from dataclasses import dataclass, field, replace
@@ -18,7 +18,7 @@ from .converters.folding import count_roundings, fold
 from .graph import Graph, Node
 from .layout import Layout, Order, Preprocessing
 from .onnx_file import DataType, OnnxFile, final_activation, float_types, input_dims, one_line, tensor_array
-from .operators import Operator, Reshape, Scale, Select, ShapeError, Transpose
+from .operators import Operator, Reshape, ScaleShift, Select, ShapeError, Transpose
 
 if TYPE_CHECKING:
     from onnx import NodeProto
@@ -75,7 +75,7 @@ def build_graph(file: OnnxFile, layout: Layout, preprocessing: Preprocessing) ->
 
 @dataclass
 class _Builder:
-    """Values seen so far, by name: constants as arrays, values that depend on the image as their numbers."""
+    """Values seen so far, by name: arrays of constants, numbers in the graph of values that depend on the image."""
 
     file: OnnxFile
     layout: Layout
@@ -90,7 +90,7 @@ class _Builder:
         self.constants: dict[str, np.ndarray] = {}
         self.roundings: dict[str, int] = {}
         self.room = MAX_FOLDED + 2 * sum(prod(tensor.dims) for tensor in self.file.tensors)
-        self.unread: dict[str, str] = {}  # outputs that no converter gives, and what they are
+        self.unread: dict[str, str] = {}  # outputs that no converter computes, with the error of a node that reads one
         self.draft = Draft(self.nodes, self.layout.image_shape, Tally())
         self.numbers = {input_dims(self.file)[0]: self._enter()}
         activation = final_activation(self.file)
@@ -99,7 +99,7 @@ class _Builder:
             self.notes.append("computes in half precision: proofs hold for its weights in exact arithmetic")
 
     def _enter(self) -> int:
-        """Convert canonical pixels to the model's own input: preprocessing, then order and shape."""
+        """Append the nodes from canonical pixels to the model's own input: preprocessing, then order and shape."""
         number, shape = 0, self.layout.image_shape
         if prod(shape) > MAX_RESULT:
             name = self.file.path.name
@@ -109,7 +109,7 @@ class _Builder:
         if not self.preprocessing.is_identity:
             mean, std = (v[:, None, None] for v in (self.preprocessing.mean, self.preprocessing.std))
             try:
-                scale = Scale(multiplier=self.preprocessing.scale, mean=mean, divisor=std)
+                scale = ScaleShift(multiplier=self.preprocessing.scale, mean=mean, divisor=std)
             except FloatingPointError as error:
                 raise OptionError(f"mean, std and scale together leave the range of float64 ({error})") from None
             number = replace(self.draft, name="preprocessing").add(scale, number)
@@ -182,7 +182,7 @@ class _Builder:
                 results = [draft.follow(call.moving[0], CHAINS[kind](call))]
         self.numbers.update(zip(node.output, results, strict=False))
         for place, name in enumerate(node.output[len(results) :], start=len(results) + 1):
-            self.unread[name] = f"reads output {place} of a {kind} node, which is not supported; only the first is"
+            self.unread[name] = f"reads output {place} of a {kind} node; only the first output is supported"
 
     def _keep(self, call: Call) -> None:
         with np.errstate(over="raise", under="raise"):
@@ -195,7 +195,7 @@ class _Builder:
             self.roundings[name] = count_roundings(call, value)
 
     def _drop_activation(self, call: Call) -> None:
-        """Pass the logits through; a sigmoid, and a softmax over all classes, keep their order."""
+        """Pass the logits through: a sigmoid, and a softmax over all classes, keep the order of the logits."""
         kind, shape = call.node.op_type, call.shape
         if kind != "Sigmoid":
             axis = call.attribute("axis", 1 if call.opset < 13 else -1)

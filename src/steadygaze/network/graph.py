@@ -51,7 +51,7 @@ class Graph:
     """Nodes in topological order; value 0 is the image (C, H, W), value i the result of nodes[i - 1].
 
     The last node gives the logits; without nodes the pixels are the logits. `aims` is the value whose gradients are
-    attention maps, if these are not the gradients of the logits.
+    attention maps; None stands for the logits.
     """
 
     input_shape: tuple[int, int, int]
@@ -66,7 +66,7 @@ class Graph:
 
     @property
     def outputs(self) -> tuple[int, ...]:
-        """The values that all layers lead to: the logits, and the aims if they are others."""
+        """The values that all layers lead to: the logits, and the aims if they differ from the logits."""
         return (len(self.nodes),) if self.aims is None else (len(self.nodes), self.aims)
 
     @cached_property
@@ -163,10 +163,10 @@ def patterns(graph: Graph, inputs: Sequence[Array]) -> list[NDArray[np.bool_]]:
 
 
 def gradients(graph: Graph, bits: Sequence[Array], targets: Array | None = None) -> Iterator[Array]:
-    """Gradients (K', n) of targets (K', A) times the aims, or of all logits, under one pattern, the last layer first.
+    """Gradients (K', n) of targets (K', A) times the aims, or of all logits, under one pattern, last layer first.
 
-    bits: one boolean array (n,) per layer. The gradients are with respect to the output of the last layer, …, of the
-    first one, and finally to the pixels. The A aims of a graph are its logits, unless it names others.
+    bits: one boolean array (n,) per layer. The gradients are taken with respect to the output of the last layer, …, of
+    the first layer, and finally to the pixels. The A aims of a graph are its logits, unless `graph.aims` is given.
     """
     segment, chosen = (graph.steps[-1], np.eye(graph.classes)) if targets is None else (graph.aim_steps, targets)
     rows = downwards(segment, chosen)
@@ -210,9 +210,9 @@ class AffineMap:
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    """Affine maps with a layer of neurons after each but the last; the first one's input is flattened pixels.
+    """Affine maps with a layer of neurons after each but the last; the first map reads flattened pixels.
 
-    Without `layers`, all neurons are ReLUs.
+    Without `layers`, all neurons are ReLUs. `other_aim` is the map to the aims, if these are not the logits.
     """
 
     maps: tuple[AffineMap, ...]
@@ -263,7 +263,7 @@ class LazyChain(Chain):
 
 @lru_cache(maxsize=4)
 def lazy_chain(graph: Graph, name: str) -> LazyChain:
-    """The chain of a graph, made once for each of the last graphs."""
+    """The chain of a graph; the chains of the last four graphs are kept."""
     return LazyChain(graph, name)
 
 
@@ -297,11 +297,11 @@ def compare_layers(
 ) -> float:
     """The largest difference between two computations of all layers, relative to the magnitude of each layer.
 
-    Beyond rounding, raises InternalError that starts with `what`. Each layer may be off by a share `rounding` of its
-    magnitude, which the layers above pass on by absolute weights.
+    Raises InternalError, starting with `what`, if the difference exceeds rounding. Each layer may be off by a share
+    `rounding` of its magnitude, which the layers above pass on by absolute weights.
     """
     if [layer.shape for layer in ours] != [layer.shape for layer in theirs]:
-        raise InternalError(f"{what} differ in their layers; report this file")
+        raise InternalError(f"{what} differ in the shapes of their layers; please report this model file")
     largest, values = 0.0, images.reshape(len(images), -1)
     carried = np.zeros_like(values)
     rules = (*graph.layers, None)
@@ -312,14 +312,16 @@ def compare_layers(
         carried = carried + rounding * sizes
         scale, difference = float(sizes.max(initial=0.0)), float(np.abs(left - right).max(initial=0.0))
         if not scale < np.inf or not difference <= max(SHARE * scale, float(carried.max(initial=0.0))):
-            raise InternalError(f"{what} differ by {difference:.3g} in a layer of size {scale:.3g}; report this file")
+            raise InternalError(
+                f"{what} differ by {difference:.3g} in a layer of magnitude {scale:.3g}; please report this model file"
+            )
         largest = max(largest, difference / scale if scale else 0.0)
         values = right if layer is None else layer.apply(right)
     return largest
 
 
 def _fuse(segment: Segment, size: int) -> AffineMap:
-    """The product of linear steps on values of a size."""
+    """Multiply the steps of a segment that reads `size` numbers into one affine map."""
     fused: Matrix | None = None  # the identity
     bias = np.zeros(size)
     for step in segment:

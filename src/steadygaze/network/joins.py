@@ -1,7 +1,7 @@
 """Operators that join values or choose among them: sums, concatenations, and maxima over windows.
 
-Together with `Linear` and `Relu` these are all operators of a graph: `convert` writes every other piecewise linear
-function in terms of them.
+Together with `Linear` and `Relu` these are all operators of a graph: `converters` expresses every other piecewise
+linear function in terms of them.
 """
 
 from dataclasses import dataclass
@@ -56,10 +56,10 @@ class Concat(Operator):
 
 @dataclass(frozen=True, eq=False)
 class Winner(Operator):
-    """The largest of some entries of a value, for every window (MaxPool, GlobalMaxPool, ReduceMax, Max).
+    """The largest entry of every window of a value (MaxPool, GlobalMaxPool, ReduceMax, Max).
 
-    index (windows, places): the entries of every window, as places in the flattened value, in the order in which they
-    win ties: the first of the largest entries is the winner. Windows with fewer entries end with −1; none is empty.
+    index (windows, places): the entries of every window, as places in the flattened value. The first of the largest
+    entries wins. Windows with fewer entries end with −1; none is empty.
     """
 
     index: NDArray[np.int64]

@@ -1,12 +1,12 @@
 """A graph as layers: which neurons are decided together, which values are carried past them, and the steps between.
 
-Branches are unrolled into one sequence of layers. A layer holds the neurons of all ReLUs and windows that the same
-number of decisions leads to, and *carries* every value that a later layer needs past its own neurons: as neurons that
-are always active. A pattern is one bit per neuron, whatever its kind, and the output of a layer is bit times value:
+Branches are unrolled into one sequence of layers. A layer holds all ReLUs and windows at the same depth, counted in
+nonlinear nodes. If a later layer needs a value from before this layer, the layer *carries* it, as neurons that are
+always active. A pattern has one bit per neuron, whatever its kind, and the output of a layer is bit times value:
 
 * a ReLU is active where its value is above zero;
 * a carried neuron is always active;
-* of the entries of a window, the first of the largest is active, and the next layer adds up the window.
+* in a window, only the first of the largest entries is active, and the next layer sums the window's entries.
 """
 
 from collections import Counter
@@ -60,7 +60,7 @@ class Layer:
 
     @cached_property
     def carried(self) -> NDArray[np.bool_]:
-        """Which neurons are always active (n,)."""
+        """The mask (n,) of neurons that are always active."""
         return self.kind == CARRIED
 
     @cached_property
@@ -75,7 +75,7 @@ class Layer:
 
     @cached_property
     def ends(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """For every neuron the first one of its window and the one after the last; itself alone if it has no window."""
+        """For every neuron i, the range [first, end) of neurons in its window; [i, i + 1) outside windows."""
         first = np.arange(len(self), dtype=np.int32)
         end = first + np.int32(1)
         counts = np.diff(self.starts, append=len(self.entries))
@@ -85,7 +85,7 @@ class Layer:
 
     @property
     def decided(self) -> int:
-        """The number of ReLUs and windows: what can bend."""
+        """The number of ReLUs and windows, each of which has one kink."""
         return int((self.kind == RELU).sum()) + len(self.starts)
 
     def bits(self, values: Array) -> NDArray[np.bool_]:
@@ -104,7 +104,7 @@ class Layer:
         return np.where(self.bits(values) | np.isnan(values), values, 0.0)
 
     def _winners(self, values: Array) -> NDArray[np.bool_]:
-        """Which entries (B, m) are the first of the largest in their window."""
+        """The mask (B, m) of entries that are the first of the largest in their window."""
         counts = np.diff(self.starts, append=values.shape[1])
         is_largest = values == np.repeat(np.maximum.reduceat(values, self.starts, axis=1), counts, axis=1)
         seen = np.cumsum(is_largest, axis=1)
@@ -137,7 +137,7 @@ def frames_of(graph: "Graph") -> tuple[Frame, ...]:
         below: frozenset[int] = frozenset().union(*(roots[i] for i in node.inputs))
         roots.append(below if is_linear else frozenset({number}))
     count = max(levels[value] for value in graph.outputs)
-    # The last layer before which each source is read: by a nonlinear node of that layer, or by an output.
+    # The last layer that reads each source: through a nonlinear node of that layer, or through an output.
     last = {root: count + 1 for value in graph.outputs for root in roots[value]}
     for number, node in enumerate(graph.nodes, start=1):
         if roots[number] == {number}:
@@ -185,15 +185,15 @@ def inputs_of(graph: "Graph", frame: Frame, values: Sequence[Array]) -> Array:
 def steps_between(
     graph: "Graph", before: Frame | None, after: Frame | None, output: int | None = None
 ) -> tuple[Step, ...]:
-    """The linear steps from the output of a layer (or the pixels) to the inputs of the next, or to an output value.
+    """The linear steps from the output of a layer (or the pixels) to the inputs of the next layer, or to an output.
 
-    Without a next layer, the logits are the output, unless another value is given.
+    Without a next layer, the steps lead to the value `output`, by default the logits.
     """
     return _Registers(graph, before, after, len(graph.nodes) if output is None else output).run()
 
 
 def nodes_between(alive: Sequence[int], wanted: Sequence[int], inputs: Callable[[int], Sequence[int]]) -> list[int]:
-    """The nodes between the values that are alive and the wanted ones, in topological order; inputs: of a node."""
+    """The nodes to compute the wanted values from those alive, in topological order; `inputs` gives those of a node."""
     found: set[int] = set()
     waiting = [value for value in wanted if value not in alive]
     while waiting:
@@ -239,7 +239,7 @@ class _Registers:
         return prod(self.graph.shape_of(value))
 
     def _same(self, value: int) -> int:
-        """The value with the same numbers that is computed first: a Reshape changes none."""
+        """The first value with the same numbers: a Reshape changes none."""
         while value not in self.alive and isinstance(self.graph.nodes[value - 1].operator, Reshape):
             value = self.graph.nodes[value - 1].inputs[0]
         return value
@@ -301,7 +301,7 @@ class _Registers:
         self.alive[place] = number
 
     def _join(self, number: int, operator: object) -> None:
-        """A sum or a concatenation: bring its inputs to the end, side by side."""
+        """Apply a sum or a concatenation, after moving its inputs side by side to the end."""
         node, inputs = self.graph.nodes[number - 1], self._inputs(number)
         self.uses.subtract(inputs)
         kept = [place for place, value in enumerate(self.alive) if self.uses[value] > 0]
@@ -322,5 +322,5 @@ class _Registers:
 
 
 def _places(shape: Shape, target: Shape) -> NDArray[np.int64]:
-    """The place in a value of this shape of every number of its broadcast to the target."""
+    """For every number of the target, its place in the value of this shape that is broadcast to it."""
     return np.broadcast_to(np.arange(prod(shape)).reshape(shape), target).ravel()

@@ -31,7 +31,7 @@ class Order(Enum):
 
 @dataclass(frozen=True)
 class Layout:
-    """The canonical shape, the model's own shape with a batch of 1, the order of the numbers, notes for the user."""
+    """The canonical image shape, the model's own shape with a batch of 1, the order of numbers, notes for the user."""
 
     image_shape: ImageShape
     model_shape: tuple[int, ...]
@@ -55,7 +55,9 @@ class Preprocessing:
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How a model is to be read: it gets (pixel·scale − mean)/std, and `output` (None: its only one) gives the logits.
+    """Options for reading a model: its input is (pixel·scale − mean)/std; `output` names the output with the logits.
+
+    Without `output`, the model must have a single one.
 
     >>> ReadOptions().preprocessing(1).is_identity, ReadOptions(std=0.5).is_usual
     (True, False)
@@ -98,7 +100,9 @@ def choose_layout(dims: Sequence[Dimension], image_shape: Sequence[int] | None, 
     if len(dims) < 2:
         raise LayoutError(f"{name}: {_received(dims)}; expected a batch of images, such as [1, 1, 28, 28] or [1, 784]")
     if dims[0] not in (None, 1):
-        raise LayoutError(f"{name}: {_received(dims)}, a fixed batch of {dims[0]}; export it with a batch of 1 or open")
+        raise LayoutError(
+            f"{name}: {_received(dims)}, a fixed batch of {dims[0]}; export it with a batch of 1, or an open batch size"
+        )
     inner = list(dims[1:])
     if len(inner) == 3:
         return _three(inner, wanted, name)
@@ -130,8 +134,8 @@ def _flat(dims: Sequence[Dimension], wanted: ImageShape | None, name: str) -> La
         wanted = _square(count, dims, name)
     if count is not None and prod(wanted) != count:
         raise LayoutError(
-            f"{name}: {_received(dims)}, which is not an image of shape {_shown(wanted)}; "
-            f"give the image_shape (channels, height, width) of {count} pixels"
+            f"{name}: {_received(dims)}, but an image of shape {_shown(wanted)} has {prod(wanted)} numbers; "
+            f"give an image_shape (channels, height, width) of {count} numbers"
         )
     model_shape = (1, *(prod(wanted) if size != 1 else 1 for size in dims[1:]))
     note = f"the model's input {_shown(dims)} is flat: its colours are read in the order channel, row, column"
@@ -139,7 +143,7 @@ def _flat(dims: Sequence[Dimension], wanted: ImageShape | None, name: str) -> La
 
 
 def _square(count: Dimension, dims: Sequence[Dimension], name: str) -> ImageShape:
-    """Grey or RGB square with `count` numbers; no count fits both."""
+    """The shape of a grey or RGB square with `count` numbers; no count fits both."""
     for channels in (1, 3):
         if count is not None and count > 0 and count % channels == 0:
             side = isqrt(count // channels)
@@ -153,7 +157,7 @@ def _square(count: Dimension, dims: Sequence[Dimension], name: str) -> ImageShap
 def _unify(
     dims: Sequence[Dimension], wanted: ImageShape | None, received: Sequence[Dimension], name: str
 ) -> ImageShape:
-    """The dimensions of the file, with open ones from the wanted shape."""
+    """The dimensions of the file; open ones are taken from the wanted shape."""
     if wanted is not None and not _fits(dims, wanted):
         raise LayoutError(f"{name}: {_received(received)}, which does not fit image_shape {_shown(wanted)}")
     filled = [wanted[i] if size is None and wanted is not None else size for i, size in enumerate(dims)]

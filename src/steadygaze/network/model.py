@@ -26,10 +26,11 @@ from .torch_objects import TorchModule, is_module, not_a_model
 SEED = 20240
 RANDOM_IMAGES = 16
 NOISE = 0.25  # amplitude of the noise around the image
-TRACED_NUMBERS = 2**23  # most neurons of all images whose layers are compared, and at least two images
+TRACED_NUMBERS = 2**23  # layers are compared on as many images as have this many neurons in total, at least on two
 
-# Bounds of the tolerance, as a share of the largest logit: the least of the image's own, the most of all images'. The
-# estimate is of first order: neglected terms must not refuse a model, and visible differences must not pass.
+# Bounds of an image's tolerance: at least this share of its own largest logit, at most that share of the largest logit
+# of all images. The estimate is first-order: neglected terms must not refuse a model, and visible differences must not
+# pass.
 LEAST_SHARE = 1e-5
 MOST_SHARE = {2.0**-24: 1e-3, 2.0**-11: 5e-2, 2.0**-8: 2e-1}
 
@@ -50,9 +51,9 @@ class Model:
     """A classifier of images (C, H, W) with pixels in [0,1], read from a file.
 
     `graph` computes in float64, `chain` is the same function as affine maps with layers of neurons between (made on
-    first use, because they are large), `replay` runs the file itself. `notes` are sentences for the user. `content` are
-    the bytes of a model without a file of its own: those of an exported torch module. `output` names the output that
-    was chosen among several.
+    first use, because they are large), `replay` runs the file itself. `notes` are sentences for the user. `content`
+    holds the bytes of an exported torch module; it is None for a model file. `output` names the output that was chosen
+    among several.
     """
 
     graph: Graph
@@ -80,10 +81,10 @@ class Model:
 
 
 class RecentModels:
-    """The models read last: a file with the same bytes, read in the same way again, gives the same object.
+    """A cache of the models read last: reading the same bytes again, with the same options, returns the same object.
 
-    A model holds whatever depends on the network alone (graph, affine maps, onnxruntime session), so a loop over images
-    makes it once.
+    A model holds everything that depends on the network alone (graph, affine maps, onnxruntime session), so a loop over
+    images makes these once.
     """
 
     def __init__(self, most: int) -> None:
@@ -150,7 +151,7 @@ def model_from_file(path: Path, image_shape: Sequence[int] | None, options: Read
 
 
 def model_from_bytes(content: bytes, name: str, image_shape: Sequence[int], options: ReadOptions) -> Model:
-    """The model of the bytes of an ONNX file, which it keeps; `name` stands for the file's name in messages."""
+    """The model of an ONNX file given as bytes, which the model keeps; messages use `name` as the file's name."""
     path = Path(name)
     model = _read(lambda: parse_onnx(content, path, options.output), path, image_shape, options)
     return replace(model, content=content, name=name)
@@ -179,13 +180,13 @@ def _make_model(file: OnnxFile, layout: Layout, preprocessing: Preprocessing) ->
 
 @dataclass(frozen=True)
 class Agreement:
-    """The difference between graph and file: the largest one of a logit, its tolerance, the number of images.
+    """How far the logits of graph and file differ: the largest difference, its tolerance, the number of images.
 
     `scale` is the largest logit; `chain_difference` is the largest difference between graph and linear steps, relative
     to the magnitude of their layer. relative_difference is the largest difference as a share of the largest logit of
     its own image; relative_rounding is the share that rounding in `float_type` can explain there (None: a value leaves
-    the range of the type). label and replayed_label are the classes that graph and file predict for the image. Stored
-    results may lack the last four (None).
+    the range of the type). label and replayed_label are the classes that graph and file predict for the image. In
+    results stored by earlier versions the last four may be None.
     """
 
     difference: float
@@ -227,7 +228,7 @@ def check_agreement(model: Model, image: Array, farthest: Sequence[Array] = ()) 
     and steps disagree. The random images are always the same.
     """
     images = np.concatenate([sample_images(image), *(one[None] for one in farthest)])
-    # All layers of a large network take much time and memory: the first images are enough to compare them.
+    # Comparing all layers of a large network takes much time and memory: a few images are enough.
     few = images[: max(2, TRACED_NUMBERS // max(1, model.graph.neurons))]
     layers, first = model.graph.trace(few)
     ours = np.concatenate([first, model.graph.logits(images[len(few) :])])
@@ -296,7 +297,7 @@ def _refuse_infinite(model: Model, images: Array, layers: Sequence[Array], ours:
 
 _FINER = (
     "The model file's own arithmetic is too coarse to check how the file was read, so nothing is verified. Export the "
-    "model in float64, or scale its weights to usual sizes"
+    "model in float64, or rescale its weights"
 )
 
 
@@ -319,7 +320,7 @@ def _refuse_beyond(model: Model, images: Array, differences: Array, tolerances: 
 
 
 def _which(number: int) -> str:
-    """An image of the comparison, in words."""
+    """The name of an image of the comparison, for messages."""
     if number == 0:
         return "the given image"
     return f"random image {number}" if number <= RANDOM_IMAGES else "an image at an end of the domain"

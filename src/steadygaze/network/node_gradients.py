@@ -1,6 +1,6 @@
 """Gradients node by node, from the logits back to any value of a graph: the plain definition, one image at a time.
 
-Gradients of whole layers (`graph.gradients`) are faster and need a pattern; these need the values of a forward pass.
+`graph.gradients` goes layer by layer and is faster. It reads a pattern; this module reads the values of a forward pass.
 """
 
 from functools import lru_cache
@@ -21,7 +21,7 @@ def values_of(graph: Graph, image: Array) -> list[Array]:
 def gradients_at(graph: Graph, values: list[Array], rows: Array, at: int = 0) -> Array:
     """Gradients (R, *shape) of rows (R, K) times the logits with respect to value `at`, given all values of an image.
 
-    A ReLU at zero counts as off, and the first of the largest entries of a window as its winner.
+    A ReLU at zero counts as inactive; the first of the largest entries of a window counts as its winner.
     """
     found: dict[int, Array] = {len(graph.nodes): rows.reshape(len(rows), *graph.shape_of(len(graph.nodes)))}
     for number in range(len(graph.nodes), at, -1):

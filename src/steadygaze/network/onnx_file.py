@@ -1,7 +1,7 @@
 """Reads an ONNX model into memory: reads and hashes every byte once, and checks every size before using it.
 
-Tensors stored outside the file are embedded, only from the model's own folder, so the graph and the replay see the same
-self-contained bytes.
+Tensors stored outside the file are embedded, and must lie in the model's own folder. So the graph and the replay see
+the same self-contained bytes.
 """
 
 import hashlib
@@ -59,9 +59,9 @@ Dimension: TypeAlias = int | None
 
 @dataclass(frozen=True, eq=False)
 class OnnxFile:
-    """A parsed model: what its output needs, with all tensors inside; the hash of its original bytes, its opset.
+    """A parsed model: the nodes that its output needs, with all tensors inside; the hash of the original bytes; opset.
 
-    `is_chosen`: whether the file has other outputs.
+    `is_chosen`: whether the output was chosen among several.
     """
 
     path: Path
@@ -78,9 +78,9 @@ class OnnxFile:
 
 
 def read_onnx(path: str | Path, output: str | None = None) -> OnnxFile:
-    """Read, check and hash an ONNX file, then its external data by name; raises ModelError with one line.
+    """Read, check and hash an ONNX file, then its external data by name; raises ModelError with a one-line message.
 
-    output: the name of the output with the logits; needed if there are several.
+    output: the name of the output with the logits; required if there are several.
     """
     path = Path(path)
     return parse_onnx(read_bytes(path), path, output)
@@ -92,7 +92,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def is_torch_file(content: bytes) -> bool:
-    """Whether bytes begin as torch.save writes them: an archive with a pickle, or in older versions a pickle.
+    """Whether bytes begin like a file of torch.save: an archive with a pickle, or a plain pickle in older versions.
 
     >>> is_torch_file(b"PK\\x03\\x04" + b" net/data.pkl"), is_torch_file(b"PK\\x03\\x04 weights.npy")
     (True, False)
@@ -101,10 +101,10 @@ def is_torch_file(content: bytes) -> bool:
 
 
 def parse_onnx(content: bytes, path: Path, output: str | None = None) -> OnnxFile:
-    """Check and hash the bytes of an ONNX model that belongs to a path, then its external data by name."""
+    """Check and hash the bytes of the ONNX model at a path, then its external data by name; raises ModelError."""
     if is_torch_file(content):
         raise ModelError(
-            f"{path.name}: looks like a file that torch saved, not an ONNX model; export the module with "
+            f"{path.name}: looks like a file written by torch.save, not an ONNX model; export the module with "
             "torch.onnx.export, or give the module itself to steadygaze.verify in Python"
         )
     digest = hashlib.sha256(content)
@@ -134,7 +134,7 @@ def parse_onnx(content: bytes, path: Path, output: str | None = None) -> OnnxFil
 
 
 def keep_needed(proto: "ModelProto", output: str) -> None:
-    """Delete what an output does not need: other outputs, nodes, weights, functions. onnxruntime would load them."""
+    """Delete outputs, nodes, weights and functions that this output does not need: onnxruntime would load them."""
     graph, wanted = proto.graph, {output}
     for place in reversed(range(len(graph.node))):
         if wanted.intersection(graph.node[place].output):
@@ -164,7 +164,7 @@ def _choose_output(proto: "ModelProto", wanted: str | None, name: str) -> str:
             raise ModelError(f"{name}: has no output '{wanted}'; its outputs are: {names}")
         return wanted
     if len(outputs) != 1:
-        advice = "; choose one by --output NAME" if outputs else ""
+        advice = "; choose one with --output NAME" if outputs else ""
         raise ModelError(f"{name}: has {len(outputs)} outputs ({names}); expected one, the logits{advice}")
     return outputs[0]
 
@@ -189,8 +189,8 @@ def input_dims(file: OnnxFile) -> tuple[str, list[Dimension]]:
     tensor = inputs[0].type.tensor_type
     if not inputs[0].type.HasField("tensor_type") or tensor.elem_type not in FLOAT_TYPES:
         raise ModelError(
-            f"{file.path.name}: input '{inputs[0].name}' has no float type; cast and scale outside the model "
-            "(options mean, std, scale) and export it with a float input"
+            f"{file.path.name}: input '{inputs[0].name}' is not of a float type; export the model with a float input, "
+            "and pass casts and scaling as the options mean, std and scale"
         )
     if not tensor.HasField("shape"):
         raise ModelError(f"{file.path.name}: input '{inputs[0].name}' has no shape; export the model with one")
@@ -215,7 +215,7 @@ def final_activation(file: OnnxFile) -> "NodeProto | None":
 
 
 def tensor_array(tensor: "TensorProto", name: str) -> NDArray[np.float64] | NDArray[np.int64]:
-    """The numbers of a tensor, exact as float64 or int64; ModelError, with the file's name, if not finite."""
+    """The numbers of a tensor, exact as float64 or int64; raises ModelError, with the file's name, if not finite."""
     check_tensor(tensor, name)
     try:
         values = onnx.numpy_helper.to_array(tensor)
@@ -239,7 +239,7 @@ def float_types(proto: "ModelProto") -> set[int]:
 
 
 def check_tensor(tensor: "TensorProto", name: str) -> None:
-    """Check that type, dimensions and data of a tensor fit; raises ModelError before any allocation."""
+    """Check that the type, dimensions and data of a tensor agree; raises ModelError before any allocation."""
     where = f"{name}: tensor '{tensor.name}'"
     dims = list(tensor.dims)
     if tensor.data_type not in FLOAT_TYPES + INTEGER_TYPES:
@@ -276,7 +276,7 @@ def _check_structure(proto: "ModelProto", name: str) -> None:
 def _check_missing(node: "NodeProto", opset: int, name: str) -> None:
     """Refuse a missing input that is not optional: onnx ignores it, but it would crash onnxruntime."""
     if node.domain not in ("", "ai.onnx"):
-        return  # refused later
+        return  # `from_onnx` refuses it
     formal = onnx.defs.get_schema(node.op_type, opset, "").inputs
     optional = onnx.defs.OpSchema.FormalParameterOption.Optional
     for place, value in enumerate(node.input):

@@ -25,7 +25,7 @@ Matrix: TypeAlias = "Array | csr_array"
 
 
 class ShapeError(ValueError):
-    """An operator does not fit a value of this shape; the reader of the file adds file and node."""
+    """An operator does not fit a value of this shape; `from_onnx` adds file and node to the message."""
 
 
 class Operator(ABC):
@@ -53,11 +53,11 @@ class Linear(Operator):
 
     @property
     def roundings(self) -> int:
-        """The most roundings of its constants; proofs are about `affine` with exact constants."""
+        """An upper bound on the roundings of its constants; proofs are about `affine` with exact constants."""
         return self.read_roundings + self.own_roundings
 
     def entries(self, shape: Shape) -> int:
-        """The most entries that `affine` stores, known before any allocation: by default one per result."""
+        """An upper bound on the entries that `affine` stores, known before allocation: by default one per result."""
         return prod(self.output_shape(shape))
 
     @abstractmethod
@@ -66,7 +66,7 @@ class Linear(Operator):
 
 
 class Relu(Operator):
-    """max(x, 0) elementwise; the only nonlinear operator."""
+    """max(x, 0) elementwise."""
 
     def output_shape(self, *shapes: Shape) -> Shape:
         return shapes[0]
@@ -151,8 +151,8 @@ class Pad(Linear):
 class Select(Linear):
     """Entries of the flattened value in any order, with repetitions, and constants between them.
 
-    Slice, Gather, Split, Expand, Tile, the other modes of Pad, nearest Resize, constants among the parts of a Concat.
-    index (n,): the entry of every number of the result, or −1 for its number in `fill` (one for all, or (n,)).
+    Used for Slice, Gather, Split, Expand, Tile, the other modes of Pad, nearest Resize, and a Concat with constants.
+    index (n,): the entry for every number of the result, or −1 to take it from `fill` (one number for all, or (n,)).
     """
 
     index: NDArray[np.int64]
@@ -184,12 +184,12 @@ SCALE_ROUNDINGS = 6
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Scale(Linear):
+class ScaleShift(Linear):
     """(x·multiplier − mean)·gain / (divisor·√(variance + epsilon)) + offset elementwise, with broadcasting.
 
-    Add, Sub, Mul, Div, BatchNormalization and preprocessing. These numbers are exact, up to `read_roundings`; without a
-    variance there is no root. `factor` and `shift` are the same map x·factor + shift in float64; FloatingPointError if
-    they leave its range.
+    Used for Add, Sub, Mul, Div, BatchNormalization and preprocessing. These constants are exact, up to
+    `read_roundings`; without a variance there is no root. `factor` and `shift` give the same map as x·factor + shift in
+    float64; raises FloatingPointError if they leave its range.
     """
 
     multiplier: Array | float = 1.0
@@ -225,7 +225,7 @@ class Scale(Linear):
 
     @property
     def shift_size(self) -> Array:
-        """At least Σ|terms| of the shift: offset and mean may cancel, but their rounding errors do not."""
+        """An upper bound on Σ|terms| of the shift: offset and mean may cancel, but their rounding errors do not."""
         # shift = offset − moved, so |offset| + |moved| ≤ |shift| + 2 |offset|.
         return np.abs(self.shift) + (2.0 * np.abs(self.offset) if self.is_rounded else 0.0)
 
@@ -345,15 +345,15 @@ class Total(Linear):
 
 
 def _add_up(shape: Shape, target: Shape, weight: float) -> "csr_array":
-    """Matrix whose rows give a weight to the entries of a value that broadcasting the target would repeat."""
+    """The matrix that sums, times a weight, the entries of a value to which one target entry would be broadcast."""
     row = np.broadcast_to(np.arange(prod(target)).reshape(target), shape).ravel()
     data = np.full(row.size, weight)
     return scipy_sparse.csr_array((data, (row, np.arange(row.size))), shape=(prod(target), row.size))
 
 
 @dataclass(frozen=True, eq=False)
-class Blend(Linear):
-    """Every number of the result is a weighted sum of a few entries of the flattened value (linear Resize).
+class WeightedSum(Linear):
+    """Every number of the result is a weighted sum of k entries of the flattened value (linear Resize).
 
     index and weights: (n, k), the entries and their weights for every number. An entry may appear several times, with
     weights of one sign: `affine` adds them up.
@@ -369,7 +369,7 @@ class Blend(Linear):
 
     @cached_property
     def _sums(self) -> int:
-        """How often `affine` rounds a sum of weights of one entry, relative to its size."""
+        """How often `affine` rounds the summed weights of one entry, relative to their size."""
         places = np.arange(len(self.index))[:, None] * (int(self.index.max(initial=0)) + 1) + self.index
         counts, rising, falling = (
             np.unique(places[kept], return_counts=True)[1]

@@ -1,9 +1,9 @@
 """Runs the model file itself in its own float type, and estimates how far rounding in that type can move its values.
 
 `Replay` is a second opinion on the graph: the two share the bytes of the file and the choice of the input's layout, but
-no arithmetic. So this module implements preprocessing and layout again.
+no arithmetic. So this module has its own code for preprocessing and layout.
 
-`estimate_rounding` is an estimate of first order, in the usual random model of rounding errors; it proves nothing. If
+`estimate_rounding` gives a first-order estimate, in the usual random model of rounding errors; it proves nothing. If
 rounding can change the sign of a neuron, the neuron's whole error counts.
 """
 
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 # Images per run of a session.
 CHUNK = 128
-SILENT = 4  # onnxruntime's log level for fatal errors only; errors are raised as well
+SILENT = 4  # onnxruntime's log level for fatal errors only: other errors are raised anyway
 
 PROBES = 8
-"""Number of error vectors with random signs; carried through the network, they find neurons of uncertain sign."""
+"""Number of error vectors with random signs: propagated through the network, they find neurons of uncertain sign."""
 
 SPREAD = 4.0
 """The largest error of a neuron, in units of the root mean square over the probes."""
@@ -41,7 +41,7 @@ SPREAD = 4.0
 SEED = 20243
 
 JACOBIAN_WORK = 1e11
-"""The most multiplications for the gradients of all logits: beyond, the probes alone tell their errors."""
+"""The most multiplications for the gradients of all logits; beyond, the errors of logits are read off the probes."""
 
 COARSE_MARGIN = 0.1
 """Rounding is too coarse for a question if it can move a logit by more than this share of the label's margin, …"""
@@ -50,8 +50,8 @@ COARSE_SCALE = 1e-3
 """… or by more than this share of the largest logit."""
 
 COARSE_END = 0.1
-"""The same at an end of the domain, where no margin is known to matter. Estimates there reach 1e-3 on ordinary networks
-of sixteen layers."""
+"""The same share at an end of the domain, where no margin counts. Estimates there reach 1e-3 on ordinary networks of
+sixteen layers."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Replay:
         return max(self.float_type.unit, FLOAT32.unit)
 
     def logits(self, images: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Logits (B, K) of images (B, C, H, W) with pixels in [0,1], each image as if alone."""
+        """Logits (B, K) of images (B, C, H, W) with pixels in [0,1], the same as for each image alone."""
         batch = self._model_input(np.asarray(images, dtype=np.float64))
         step = CHUNK if self._takes_batches else 1
         rows = [
@@ -134,7 +134,7 @@ class Replay:
             ) from None
 
     def _is_batched(self) -> bool:
-        """Whether two images at once give the same logits as alone; a file with an open batch may still assume one."""
+        """Whether two images in one batch give the same logits as alone: a file with an open batch may assume one."""
         shape = (2, *self._layout.image_shape)
         batch = self._model_input(np.random.default_rng(0).random(shape))
         alone = [self._run(batch[i : i + 1]) for i in range(2)]
@@ -148,14 +148,14 @@ class Replay:
 
 
 def _ending_in_logits(file: OnnxFile) -> "ModelProto":
-    """The model, or a copy whose nodes after the final activation read the logits instead."""
+    """The model, or a copy in which an Identity replaces the final activation."""
     activation = final_activation(file)
     if activation is None:
         return file.proto
     position = next(i for i, node in enumerate(file.proto.graph.node) if activation.output[0] in node.output)
     changed = onnx.ModelProto()
     changed.CopyFrom(file.proto)
-    # An Identity in its place keeps all names, so all readers still work.
+    # The Identity keeps the names of input and output, so the nodes around it still fit.
     changed.graph.node[position].CopyFrom(
         onnx.helper.make_node("Identity", [activation.input[0]], [activation.output[0]], name=activation.name)
     )
@@ -184,7 +184,7 @@ def _numpy_type(file: OnnxFile, name: str) -> np.dtype:
 
 @dataclass(frozen=True, eq=False)
 class FileRounding:
-    """Estimated errors of the inputs of ReLUs, layer by layer (n,), and of the logits (K,); infinite out of range."""
+    """Estimated errors of the inputs of all layers (n,), and of the logits (K,); infinite beyond the type's range."""
 
     neurons: list[Array]
     logits: Array
@@ -197,13 +197,13 @@ class FileRounding:
 
 @np.errstate(over="ignore", invalid="ignore")
 def estimate_rounding(graph: Graph, pixels: Array, kind: FloatType) -> FileRounding:
-    """Estimate the errors of an image (C·H·W,) if its values are computed in a float type.
+    """Estimate the errors of all values for an image (C·H·W,) if they are computed in a float type.
 
-    A sum of n products is off by about √n·unit·Σ|products| (n·unit in the worst case); that error reaches the logits
-    through the layers above, whose ReLUs are fixed by the image: |J|·error, added up over all layers. Probes, errors
-    with random signs, find the neurons of uncertain sign, which pass on their whole error. Pixels count as 1 in the
-    first layer, which covers the mean that preprocessing subtracts. If the network is too large for |J|, the probes
-    tell the errors of the logits as well.
+    A sum of n products is off by about √n·unit·Σ|products| (n·unit in the worst case). This error reaches the logits
+    through the layers above, whose ReLUs are fixed by the image: |J|·error, added up over all layers. Probes, which are
+    errors with random signs, find the neurons of uncertain sign; these pass on their whole error. In the first layer
+    pixels count as 1, which covers the mean that preprocessing subtracts. If the network is too large for |J|, the
+    errors of the logits are read off the probes as well.
     """
     generator = np.random.default_rng(SEED)
     sizes, values, probes = np.ones(len(pixels)), pixels[None], np.zeros((PROBES, len(pixels)))
@@ -213,7 +213,7 @@ def estimate_rounding(graph: Graph, pixels: Array, kind: FloatType) -> FileRound
         for step in segment:
             sizes, lost = step.forward_abs(np.stack([sizes, lost]))
             sizes = sizes + step.bias_size
-            # A product below the smallest number is lost.
+            # A product below the smallest number of the type becomes 0.
             lost += np.where(sizes > 0.0, step.terms * kind.least, 0.0)
             probes = step.forward(probes)
         error = np.where(sizes <= kind.largest, share * sizes + lost, np.inf)
@@ -244,7 +244,7 @@ def estimate_rounding(graph: Graph, pixels: Array, kind: FloatType) -> FileRound
 def _drawn_bits(
     layer: Layer, active: Array, is_doubtful: Array, count: int, generator: np.random.Generator
 ) -> NDArray[np.bool_]:
-    """Patterns (count, n) with bits by chance where they are in doubt: the errors of two neurons must not cancel."""
+    """Patterns (count, n) with random bits where they are in doubt: the errors of two neurons must not cancel."""
     drawn = np.where(is_doubtful, generator.integers(0, 2, size=(count, len(active))), active) > 0
     if len(layer.entries):
         lots = np.where(is_doubtful, 1.0 + generator.random((count, len(active))), active)
@@ -253,9 +253,9 @@ def _drawn_bits(
 
 
 def explain_difference(graph: Graph, pixels: Array, kind: FloatType, difference: float) -> str | None:
-    """Why the file's arithmetic alone can move the logits of an image (C·H·W,) by so much; None if it cannot.
+    """Why the file's arithmetic alone can move the logits of an image (C·H·W,) by this difference; None if it cannot.
 
-    A difference that is not finite is explained only by values that leave the range of the type.
+    Only values beyond the range of the type explain a difference that is not finite.
     """
     limitless = estimate_rounding(graph, pixels, replace(kind, largest=np.inf)).effect
     if not limitless >= difference and estimate_rounding(graph, pixels, kind).effect == np.inf:
@@ -285,7 +285,7 @@ class Coarseness:
 
     @property
     def hides_label(self) -> bool:
-        """Whether rounding is too large for the margin, or either is NaN."""
+        """Whether rounding is too large for the margin, or one of the two is NaN."""
         return not self.rounding <= COARSE_MARGIN * self.margin
 
     def hides_logits(self, share: float) -> bool:
@@ -299,13 +299,15 @@ def coarse_notes(graph: Graph, image: Array, farthest: Sequence[Array], kind: Fl
     image (C, H, W) is the unperturbed image; `farthest` are images at ends of the domain.
     """
     here = Coarseness.of(graph, image, kind)
-    proof = "The proof is about the network in real numbers; onnxruntime may"
+    proof = "The proof holds for the network in real numbers; onnxruntime may"
     moves = f"In {kind.name}, rounding alone can move the logits of this image by {_up_to(here.rounding)}"
     coarse = "the model file's own arithmetic is too coarse for this question"
     if here.hides_label:
         return [f"{moves}, while the label wins by {here.margin:.2g}: {coarse}. {proof} predict another class."]
     if here.hides_logits(COARSE_SCALE):
-        return [f"{moves}, while the largest logit is {here.scale:.2g}: {coarse}. {proof} give visibly other logits."]
+        return [
+            f"{moves}, while the largest logit is {here.scale:.2g}: {coarse}. {proof} give clearly different logits."
+        ]
     ends = [Coarseness.of(graph, one, kind) for one in farthest]
     coarse_ends = [end for end in ends if end.hides_logits(COARSE_END)]
     if not coarse_ends:

@@ -12,18 +12,18 @@ from typing import TypeAlias
 import numpy as np
 
 from ..lazily import scipy_sparse
-from .operators import Array, Linear, Matrix, Scale, Shape, Transpose, select
+from .operators import Array, Linear, Matrix, ScaleShift, Shape, Transpose, select
 from .windows import CACHED, Conv, gather, scatter
 
 
 class Step(ABC):
     """x → W x + bias on flattened values; batches are rows.
 
-    `terms` and `backward_terms` bound how many numbers one entry of a product with W, and with its transpose, sums up,
-    plus `roundings`: how often an entry of W is itself rounded, relative to its size. The bias is rounded as often,
-    relative to `bias_size` (n_out,), which is at least |bias|. `weights` holds all stored entries of W, in any order,
-    and `work` counts the multiplications of one product with one vector. A selection has entries 0, 1 and −1 alone, and
-    its products with matrices are exact.
+    `terms` and `backward_terms` bound how many numbers are summed in one entry of a product with W, or with its
+    transpose, plus `roundings`: how often an entry of W is itself rounded, relative to its size. The bias is rounded as
+    often, relative to `bias_size` (n_out,), which is at least |bias|. `weights` holds all stored entries of W, in any
+    order, and `work` counts the multiplications of one product with one vector. A selection has only the entries 0, 1
+    and −1, and its products with matrices are exact.
     """
 
     sizes: tuple[int, int]
@@ -47,7 +47,7 @@ class Step(ABC):
 
     @property
     def entries(self) -> int:
-        """The most entries that the matrix of `affine` stores, known before any allocation."""
+        """An upper bound on the entries that the matrix of `affine` stores, known before any allocation."""
         return self.sizes[1]
 
     @cached_property
@@ -60,7 +60,7 @@ class Step(ABC):
         self.roundings = operator.roundings
         self.terms += self.roundings
         self.backward_terms += self.roundings
-        if isinstance(operator, Scale):
+        if isinstance(operator, ScaleShift):
             self.bias_size = np.broadcast_to(operator.shift_size, operator.output_shape(shape)).ravel()
         return self
 
@@ -223,7 +223,7 @@ class ConvStep(Step):
 
 
 class PartStep(Step):
-    """A step on some adjacent values; `before` values stay as they are in front of them, and `after` values behind."""
+    """A step on adjacent values; `before` values in front of them and `after` values behind them stay unchanged."""
 
     def __init__(self, inner: Step, before: int, after: int) -> None:
         self.inner, self.name, self.is_selection = inner, inner.name, inner.is_selection
@@ -257,7 +257,7 @@ class PartStep(Step):
 
 
 class ArrangeStep(Step):
-    """Whole values in another order: some dropped, some repeated. sizes: of each value; order: their places."""
+    """Whole values, given by their sizes, rearranged: the values at places `order`, some dropped, some repeated."""
 
     def __init__(self, sizes: Sequence[int], order: Sequence[int]) -> None:
         ends = np.cumsum([0, *sizes])
@@ -266,7 +266,7 @@ class ArrangeStep(Step):
         self.bias, self.weights, self.work = np.zeros(self.sizes[1]), np.ones(1), self.sizes[1]
         most = max(map(list(order).count, order))
         self.terms, self.backward_terms = 0, most if most > 1 else 0
-        # Repeated values may meet again in one entry of a product.
+        # One entry of a product may sum repeated values.
         self.is_selection = most == 1
 
     def affine(self) -> tuple[Matrix, Array]:
@@ -322,7 +322,7 @@ def step_of(operator: Linear, shape: Shape) -> Step:
 def _step(operator: Linear, shape: Shape) -> Step:
     if isinstance(operator, Conv) and shape[0] == 1 and operator.groups == 1 and len(shape) == 4:
         return ConvStep(operator, shape)
-    if isinstance(operator, Scale) and prod(operator.output_shape(shape)) == prod(shape):
+    if isinstance(operator, ScaleShift) and prod(operator.output_shape(shape)) == prod(shape):
         factor = np.broadcast_to(operator.factor, operator.output_shape(shape)).ravel()
         return ScaleStep(factor, np.broadcast_to(operator.shift, operator.output_shape(shape)).ravel())
     if isinstance(operator, Transpose):
@@ -331,7 +331,7 @@ def _step(operator: Linear, shape: Shape) -> Step:
 
 
 Segment: TypeAlias = Sequence[Step]
-"""The steps before one ReLU, or before the logits."""
+"""The steps to one layer, or to the logits."""
 
 
 def is_folded(segment: Segment) -> bool:
@@ -349,7 +349,7 @@ def upwards(segment: Segment, values: Array) -> Array:
 def magnitude(segment: Segment, sizes: Array) -> Array:
     """The largest sums Σ|weight · value| + |bias| (B, n_out) for |values| up to `sizes` (B, n_in).
 
-    A bias that is itself a sum counts by its terms, because its rounding errors are relative to them.
+    For a bias that is itself a sum, its |terms| are added, because its rounding errors are relative to them.
     """
     for step in segment:
         sizes = step.forward_abs(sizes) + step.bias_size

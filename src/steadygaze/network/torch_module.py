@@ -1,6 +1,6 @@
-"""Turns a torch module into a `Model`: exported to ONNX in memory, read as a file is, and compared with autograd.
+"""Turns a torch module into a `Model`: exports it to ONNX in memory, reads that like a file, compares it with autograd.
 
-The exporter keeps every weight as it is: batch normalisation is folded by the reader, in float64.
+The exporter leaves every weight unchanged: the reader folds batch normalisation, in float64.
 """
 
 import io
@@ -24,7 +24,7 @@ from .torch_objects import TorchModule
 
 OPSET = 17
 DROPPED = {"Softmax": "softmax", "LogSoftmax": "log_softmax", "Sigmoid": "sigmoid"}  # operators by torch's names
-GREY = 0.5  # pixels of the image that stands for unknown ones
+GREY = 0.5  # the pixels of the image on which a module is traced if only the shape is given
 
 
 def read_module(
@@ -34,16 +34,18 @@ def read_module(
     image_shape: Sequence[int] | None = None,
     options: ReadOptions = USUAL,
 ) -> Model:
-    """The model of a module in eval mode, for images like `image` (C, H, W), or of `image_shape`; raises ModelError.
+    """The model of a module in eval mode, for images of the shape of `image` (C, H, W), or of `image_shape`.
 
-    The module gets (pixel·scale − mean)/std. Nothing is returned unless logits and input gradients agree with torch.
+    The module reads (pixel·scale − mean)/std. Raises ModelError unless logits and input gradients agree with torch.
     """
     network: Any = getattr(module, "_orig_mod", module)  # what torch.compile wraps
     name = f"module {type(network).__name__}"
     check_mode(network, name)
     if image is None:
         if image_shape is None or len(image_shape) != 3:
-            raise ModelError(f"{name}: give image_shape=(channels, height, width): a module does not say its own")
+            raise ModelError(
+                f"{name}: a module does not state the shape of its images; give image_shape=(channels, height, width)"
+            )
         image = np.full(tuple(image_shape), GREY)
     run = TorchRun(network, options.preprocessing(image.shape[0]), name)
     content, notes = export_module(network, run, image)
@@ -55,37 +57,36 @@ def read_module(
 
 
 def check_mode(module: Any, name: str) -> None:
-    """Raise ModelError if the module, or a part of it that heeds the mode, is in training mode."""
+    """Raise ModelError if the module, or a part that depends on the mode, is in training mode."""
     if module.training:
-        raise ModelError(f"{name}: is in training mode; call module.eval() first, and give it again")
+        raise ModelError(f"{name}: is in training mode; call module.eval() first")
     for path, part in module.named_modules():
-        if part.training and _heeds_mode(part):
+        if part.training and _depends_on_mode(part):
             raise ModelError(
-                f"{name}: its part '{path}' ({type(part).__name__}) is in training mode; call module.eval() first, and "
-                "give it again"
+                f"{name}: its part '{path}' ({type(part).__name__}) is in training mode; call module.eval() first"
             )
 
 
-def _heeds_mode(part: Any) -> bool:
-    """Whether a part may compute something else in training mode; of torch's own layers only some do."""
+def _depends_on_mode(part: Any) -> bool:
+    """Whether a part may compute something else in training mode; few of torch's own layers do."""
     layers = torch.nn.modules
-    heeding = (
+    dependent = (
         layers.batchnorm._NormBase, layers.dropout._DropoutNd, layers.rnn.RNNBase, torch.nn.RReLU,
         torch.nn.MultiheadAttention, torch.nn.TransformerEncoderLayer, torch.nn.FractionalMaxPool2d,
     )  # fmt: skip
-    return not type(part).__module__.startswith("torch.nn.modules.") or isinstance(part, heeding)
+    return not type(part).__module__.startswith("torch.nn.modules.") or isinstance(part, dependent)
 
 
 def export_module(module: Any, run: TorchRun, image: Array) -> tuple[bytes, list[str]]:
     """The bytes of an ONNX model for one image at a time, and notes for the user; raises ModelError."""
-    run.logits(image[None])  # a module that cannot take the image says so without the exporter
+    run.logits(image[None])  # raises a clearer error than the exporter if the module cannot take the image
     buffer = io.BytesIO()
     try:
         with warnings.catch_warnings(record=True) as caught, _without_log():
             warnings.simplefilter("always")
-            # The exporter by tracing needs no package beside torch; the one by torch.export needs onnxscript. PRESERVE
-            # keeps batch normalisation apart: EVAL would fold it into the weights in float32. Folding is for weights
-            # that a module computes from others, such as a weight normalisation.
+            # Exporting by tracing needs no package beside torch; torch.export needs onnxscript. PRESERVE keeps batch
+            # normalisation separate: EVAL would fold it into the weights in float32. Constant folding is for weights
+            # that a module computes from others, as weight normalisation does.
             torch.onnx.export(
                 module, (run.tensor(image[None]),), buffer, dynamo=False, opset_version=OPSET, input_names=["image"],
                 output_names=["logits"], training=torch.onnx.TrainingMode.PRESERVE, do_constant_folding=True,
@@ -93,7 +94,7 @@ def export_module(module: Any, run: TorchRun, image: Array) -> tuple[bytes, list
     except Exception as error:
         raise ModelError(
             f"{run.name}: torch cannot export it to ONNX ({one_line(error)}); replace that operator, or export the "
-            "module to an .onnx file and give the file"
+            "module to an .onnx file yourself and give the file"
         ) from None
     traced = [one_line(warning.message) for warning in caught if warning.category.__name__ == "TracerWarning"]
     notes = [f"the proof is about the module as traced on one image; torch's tracer warns: {text}" for text in traced]
@@ -102,7 +103,7 @@ def export_module(module: Any, run: TorchRun, image: Array) -> tuple[bytes, list
 
 @contextmanager
 def _without_log() -> Iterator[None]:
-    """A block in which torch does not print the whole graph when it meets an operator that it cannot export."""
+    """A context in which torch does not print the whole graph when it meets an operator that it cannot export."""
     core = torch._C
     log = getattr(core, "_jit_onnx_log", None)
     if log is None:

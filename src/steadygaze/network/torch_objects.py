@@ -71,7 +71,7 @@ def tensor_image(tensor: Any) -> np.ndarray:
 
 
 def not_a_model(thing: object) -> str:
-    """One line about an object that is no model: what it is, what is expected, and what to do with it.
+    """One line about an object that is not a model: the received type, the expected ones, and a remedy.
 
     >>> not_a_model({"weight": 1})[-71:]
     'in eval mode. Load a state dict into its module, and give module.eval()'
@@ -96,6 +96,6 @@ def not_a_model(thing: object) -> str:
 
 
 def _torch() -> Any:
-    """The module torch if the caller has imported it; the name may also stand for None or for a part of an import."""
+    """The module torch if the caller has imported it; sys.modules may also hold None or a half-imported module."""
     torch = sys.modules.get("torch")
     return torch if hasattr(torch, "nn") and hasattr(torch, "Tensor") else None

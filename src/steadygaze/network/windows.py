@@ -18,7 +18,7 @@ from ..lazily import scipy_sparse
 from .operators import Array, Linear, Matrix, Shape, ShapeError, repeat
 
 CACHED = 1 << 17
-"""The most numbers in the windows of one batch of images: one megabyte."""
+"""The most numbers in the columns of one batch of images: one megabyte, which fits the cache."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class Conv(Linear):
         weights = self.weight.reshape(self.groups, len(self.weight) // self.groups, -1)
         images = values[0].reshape(batch * n, channels, *spatial)
         total = np.empty((batch * n, *weights.shape[:2], prod(target[2:])))
-        # One product per image, with all places of the window side by side; few images at a time fit the cache.
+        # One product per image, with all places of the window side by side, for as many images as fit the cache.
         step = max(1, CACHED // (channels * prod(self.window.kernel) * prod(target[2:])))
         for first in range(0, batch * n, step):
             views = self.window.views(images[first : first + step])
@@ -163,7 +163,7 @@ class AveragePool(Linear):
         return (*shape[:2], *positions)
 
     def _divisors(self, spatial: Shape) -> NDArray[np.int64]:
-        """How many numbers each window averages: pixels, and the padding if it counts, but nothing beyond it."""
+        """How many numbers each window averages: pixels, and padding if it counts, but no places beyond the padding."""
         window = self.window
         total = np.ones(1, dtype=np.int64)
         for axis, count in enumerate(window.positions(spatial)):
@@ -225,7 +225,7 @@ def gather(images: np.ndarray, window: np.ndarray, columns: np.ndarray) -> None:
 
 @compiled
 def scatter(columns: np.ndarray, window: np.ndarray, images: np.ndarray) -> None:  # noqa: PLR0912 (one loop)
-    """Add columns up into images, which are overwritten: the transpose of `gather`."""
+    """Sum columns into images, which are overwritten: the transpose of `gather`."""
     count, depth, height, width = images.shape
     kernel_height, kernel_width, rows, across = columns.shape[2:]
     for n in range(count):

@@ -14,7 +14,7 @@ import numpy as np
 from ..lazily import scipy_sparse
 from ..network.graph import Graph, Node
 from ..network.joins import Concat, Sum, Winner
-from ..network.operators import Linear, Mean, Operator, Relu, Reshape, Scale, Shape
+from ..network.operators import Linear, Mean, Operator, Relu, Reshape, ScaleShift, Shape
 from ..network.windows import AveragePool
 
 ZERO = 0
@@ -164,7 +164,7 @@ class NumberedGraph:
         if isinstance(operator, Concat):
             parts = [part.reshape(shape) for part, shape in zip(inputs, shapes, strict=True)]
             return np.concatenate(parts, axis=operator.axis).ravel()
-        if isinstance(operator, Scale) and operator.is_rounded:
+        if isinstance(operator, ScaleShift) and operator.is_rounded:
             return _scaled(numbers, operator, inputs[0].reshape(shapes[0]), node.shape, is_gradient=is_gradient)
         if (place, is_gradient) not in self._rows:
             self._rows[place, is_gradient] = _Rows.of(*self.terms_of(place), is_gradient=is_gradient)
@@ -215,8 +215,10 @@ def _terms_of(node: Node, shapes: list[Shape]) -> tuple[np.ndarray, np.ndarray, 
     return index, weights, np.asarray(bias, dtype=np.float64)
 
 
-def _scaled(numbers: Numbers, operator: Scale, values: np.ndarray, shape: Shape, *, is_gradient: bool) -> np.ndarray:
-    """The numbers (n,) of a Scale with rounded float factor and shift, by the exact numbers that define it."""
+def _scaled(
+    numbers: Numbers, operator: ScaleShift, values: np.ndarray, shape: Shape, *, is_gradient: bool
+) -> np.ndarray:
+    """The numbers (n,) of a ScaleShift with rounded factor and shift, by the exact numbers that define it."""
     names = ["multiplier", "gain", "divisor"] + ["mean", "offset"] * (not is_gradient)
     constants = [
         np.broadcast_to(np.asarray(getattr(operator, name), dtype=np.float64), shape).ravel() for name in names

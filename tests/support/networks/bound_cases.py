@@ -17,7 +17,7 @@ from steadygaze.attention.filters import Filter
 from steadygaze.attention.options import AttentionOptions
 from steadygaze.bounds.bounder import Bounder
 from steadygaze.network.graph import Graph
-from steadygaze.network.operators import MatMul, Mean, Operator, Relu, Reshape, Scale
+from steadygaze.network.operators import MatMul, Mean, Operator, Relu, Reshape, ScaleShift
 from steadygaze.network.windows import AveragePool, Conv, Window
 from steadygaze.perturbation import Perturbed, compose, parse_spec
 from support.networks.layered_networks import FloatLayer, crossing_layers, dyadic_layers, graph_of, make_graph
@@ -183,7 +183,7 @@ def _convolutional(rng: np.random.Generator, shape: tuple[int, int, int], classe
     operators: list[Operator] = [Reshape((1, *shape))]
     if rng.random() < 0.5:
         operators.append(
-            Scale(gain=1.0 / rng.choice([0.3, 0.5, 2.0], size=(shape[0], 1, 1)), offset=weights(shape[0], 1, 1))
+            ScaleShift(gain=1.0 / rng.choice([0.3, 0.5, 2.0], size=(shape[0], 1, 1)), offset=weights(shape[0], 1, 1))
         )
     operators += [Conv(weights(2, shape[0] // groups, 2, 2), weights(2), window, groups), Relu()]
     if pooled:

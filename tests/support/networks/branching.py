@@ -6,7 +6,7 @@ import numpy as np
 
 from steadygaze.network.graph import Graph, Node
 from steadygaze.network.joins import Concat, Sum, Winner
-from steadygaze.network.operators import MatMul, Relu, Reshape, Scale
+from steadygaze.network.operators import MatMul, Relu, Reshape, ScaleShift
 
 
 class Builder:
@@ -60,8 +60,8 @@ def random_graph(seed, *, width=3, blocks=4, classes=2):
         elif kind == "concat":
             values.append(builder.add(Concat(1), builder.add(Relu(), fresh), source))
         elif kind == "leaky":
-            positive = builder.add(Scale(gain=0.75), builder.add(Relu(), fresh))
-            values.append(builder.add(Sum((1, 1)), positive, builder.add(Scale(gain=0.25), fresh)))
+            positive = builder.add(ScaleShift(gain=0.75), builder.add(Relu(), fresh))
+            values.append(builder.add(Sum((1, 1)), positive, builder.add(ScaleShift(gain=0.25), fresh)))
         else:
             values.append(builder.add(Relu(), builder.add(Sum((1, -1)), fresh, fresh)))
     joined = builder.add(Concat(1), *{values[-1], int(rng.choice(values))})

@@ -86,7 +86,7 @@ def no_outputs():
     return model
 
 
-@case("has 2 outputs ('logits', 'h'); expected one, the logits; choose one by --output NAME")
+@case("has 2 outputs ('logits', 'h'); expected one, the logits; choose one with --output NAME")
 def two_outputs():
     model = dense()
     model.graph.output.append(helper.make_tensor_value_info("h", FLOAT, None))

@@ -178,17 +178,17 @@ def fed(dims=None, *, elem: int = FLOAT) -> ModelProto:
     return model
 
 
-@case("has no float type")
+@case("is not of a float type")
 def input_of_bytes():
     return fed(DIMS, elem=TensorProto.UINT8)
 
 
-@case("has no float type")
+@case("is not of a float type")
 def input_of_strings():
     return fed(DIMS, elem=TensorProto.STRING)
 
 
-@case("has no float type")
+@case("is not of a float type")
 def input_sequence():
     model = dense()
     kind = helper.make_sequence_type_proto(helper.make_tensor_type_proto(FLOAT, DIMS))

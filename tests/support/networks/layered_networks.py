@@ -7,7 +7,7 @@ import numpy as np
 
 from steadygaze.compound import Compound, plain_program
 from steadygaze.network.graph import Graph, Node, lower
-from steadygaze.network.operators import MatMul, Operator, Relu, Reshape, Scale
+from steadygaze.network.operators import MatMul, Operator, Relu, Reshape, ScaleShift
 from steadygaze.perturbation import Perturbation, compose, parse_spec
 from steadygaze.regions.region import RegionSet
 from steadygaze.regions.subdivide import subdivide_cells
@@ -80,8 +80,8 @@ def compound_of(operators: Sequence[Operator], image: np.ndarray, specs: Sequenc
     return Compound(graph, lower(graph), compose([parse_spec(spec) for spec in specs], image))
 
 
-def batch_norm(mean, gain, variance, offset, epsilon: float = 0.0) -> Scale:
+def batch_norm(mean, gain, variance, offset, epsilon: float = 0.0) -> ScaleShift:
     """A batch normalisation of a value (1, C, H, W), its rounded numbers beside the true ones."""
     names = ("mean", "gain", "variance", "offset")
     arrays = [np.array(numbers, dtype=float)[:, None, None] for numbers in (mean, gain, variance, offset)]
-    return Scale(**dict(zip(names, arrays, strict=True)), epsilon=epsilon)
+    return ScaleShift(**dict(zip(names, arrays, strict=True)), epsilon=epsilon)

@@ -5,7 +5,7 @@ import numpy as np
 from steadygaze.compound import Compound
 from steadygaze.network.graph import Graph, lower
 from steadygaze.network.joins import Winner
-from steadygaze.network.operators import MatMul, Relu, Reshape, Scale
+from steadygaze.network.operators import MatMul, Relu, Reshape, ScaleShift
 from steadygaze.network.windows import Conv, Window
 from steadygaze.perturbation import compose, parse_spec
 from support.networks.branching import Builder
@@ -29,10 +29,10 @@ def pooled_graph(
     shape: tuple[int, int],
     *,
     is_rectified: bool,
-    scale: Scale | None = None,
+    scale: ScaleShift | None = None,
 ) -> Graph:
-    """Scale or not, convolution (O, 1, 3, 3) without padding, ReLU or not, maximum over 2 × 2, dense layer (features,
-    classes)."""
+    """ScaleShift or not, convolution (O, 1, 3, 3) without padding, ReLU or not, maximum over 2 × 2, dense layer
+    (features, classes)."""
     builder = Builder((1, *shape))
     value = builder.add(Reshape((1, 1, *shape)), 0)
     if scale is not None:

@@ -15,7 +15,7 @@ from math import lcm, prod
 import numpy as np
 
 from steadygaze.network.graph import Graph
-from steadygaze.network.operators import LeftMatMul, MatMul, Mean, Operator, Pad, Relu, Reshape, Scale, Transpose
+from steadygaze.network.operators import LeftMatMul, MatMul, Mean, Operator, Pad, Relu, Reshape, ScaleShift, Transpose
 from steadygaze.network.windows import AveragePool, Conv, Window
 from support.oracles.exact_numbers import as_fractions
 
@@ -115,7 +115,7 @@ def exactly(operator: Operator, images: np.ndarray) -> np.ndarray:
     return _RULES[type(operator)](operator, images)
 
 
-def _scale(operator: Scale, images: np.ndarray) -> np.ndarray:
+def _scale(operator: ScaleShift, images: np.ndarray) -> np.ndarray:
     batch, *shape = images.shape
     rank = max(len(shape), operator.factor.ndim, operator.shift.ndim)
     aligned = images.reshape(batch, *(1,) * (rank - len(shape)), *shape)
@@ -186,7 +186,7 @@ def _pool(operator: AveragePool, images: np.ndarray) -> np.ndarray:
 _RULES: dict[type[Operator], Callable[..., np.ndarray]] = {
     Reshape: lambda operator, images: images.reshape(len(images), *operator.shape),
     Transpose: lambda operator, images: images.transpose(0, *(axis + 1 for axis in operator.order)),
-    Scale: _scale,
+    ScaleShift: _scale,
     MatMul: lambda operator, images: images @ as_fractions(operator.weight) + as_fractions(operator.bias),
     LeftMatMul: _left,
     Pad: _pad,

@@ -12,7 +12,7 @@ import numpy as np
 
 from steadygaze.compound import Compound
 from steadygaze.network.joins import Concat, Sum, Winner
-from steadygaze.network.operators import Mean, Operator, Relu, Scale, Shape
+from steadygaze.network.operators import Mean, Operator, Relu, ScaleShift, Shape
 from steadygaze.network.windows import AveragePool
 from steadygaze.perturbation import Brightness, Darkness, Patch, Perturbation, Translate
 
@@ -102,7 +102,7 @@ def as_array(values: list[Fraction], shape: Shape) -> np.ndarray:
 def _apply(operator: Operator, values: list[Fraction], shape: Shape) -> list[Fraction]:
     if isinstance(operator, Relu):
         return [max(value, Fraction(0)) for value in values]
-    if isinstance(operator, Scale) and operator.is_rounded:
+    if isinstance(operator, ScaleShift) and operator.is_rounded:
         return _normalised(operator, values, shape)
     matrix, bias = operator.affine(shape)
     rows = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
@@ -114,8 +114,8 @@ def _apply(operator: Operator, values: list[Fraction], shape: Shape) -> list[Fra
     ]
 
 
-def _normalised(operator: Scale, values: list[Fraction], shape: Shape) -> list[Fraction]:
-    """A Scale by its definition; roots have 80 digits where they are not rational."""
+def _normalised(operator: ScaleShift, values: list[Fraction], shape: Shape) -> list[Fraction]:
+    """A ScaleShift by its definition; roots have 80 digits where they are not rational."""
     target = operator.output_shape(shape)
 
     def spread(numbers: object) -> list[Fraction]:

@@ -18,7 +18,7 @@ from steadygaze.bounds.passes import decide_layers, gradients
 from steadygaze.network.graph import Graph, patterns
 from steadygaze.network.graph import gradients as plain_gradients
 from steadygaze.network.joins import Concat, Winner
-from steadygaze.network.operators import Relu, Scale
+from steadygaze.network.operators import Relu, ScaleShift
 from steadygaze.perturbation import Perturbed, compose, parse_spec
 from support.networks.branching import Builder, dense, random_graph
 
@@ -37,7 +37,7 @@ def pooled_graph(seed: int) -> Graph:
     for _ in range(2):
         rectified = builder.add(Relu(), dense(rng, builder, value, 6))
         largest = builder.add(Winner(np.array([[0, 1, 2], [2, 3, 4], [4, 5, -1]]), (1, 3)), rectified)
-        value = builder.add(Concat(1), largest, builder.add(Scale(gain=-0.5), rectified))
+        value = builder.add(Concat(1), largest, builder.add(ScaleShift(gain=-0.5), rectified))
     dense(rng, builder, value, 3)
     return builder.graph()
 

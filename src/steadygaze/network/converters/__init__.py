@@ -1,7 +1,7 @@
 """Converters from one ONNX operator to operators of a graph in float64: `Linear`, `Relu`, `Sum`, `Concat`, `Winner`.
 
-A converter of `CHAINS` returns operators that follow one another from the one input that depends on the image. One of
-`BRANCHES` writes nodes to a draft of the graph, and returns the number of each output.
+A converter in `CHAINS` returns operators to apply one after another to the one input that depends on the image. A
+converter in `BRANCHES` adds nodes to a draft of the graph, and returns the number of each output.
 """
 
 from collections.abc import Callable
@@ -66,4 +66,4 @@ BRANCHES: dict[str, Callable[[Call, Draft], list[int]]] = {
     "Sub": branches.subtract,
     "Sum": branches.total,
 }
-"""Add and Sub only of two values that depend on the image."""
+"""Add and Sub appear in both: here for two values that depend on the image."""

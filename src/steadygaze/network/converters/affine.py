@@ -4,26 +4,26 @@ from math import prod
 
 import numpy as np
 
-from ..operators import Array, LeftMatMul, MatMul, Mean, Operator, Reshape, Scale, ShapeError, Total, Transpose
+from ..operators import Array, LeftMatMul, MatMul, Mean, Operator, Reshape, ScaleShift, ShapeError, Total, Transpose
 from .call import Call, ConversionError, is_exact_product, normal_axes
 from .moves import refuse_training
 
 
 def add(call: Call) -> list[Operator]:
     """A value plus a constant."""
-    return [Scale(offset=call.other("other summand"))]
+    return [ScaleShift(offset=call.other("other summand"))]
 
 
 def subtract(call: Call) -> list[Operator]:
     """A value minus a constant, or a constant minus a value."""
     if call.position == 0:
-        return [Scale(offset=-call.floats(1, "subtrahend"))]
-    return [Scale(gain=-1.0, offset=call.floats(0, "minuend"))]
+        return [ScaleShift(offset=-call.floats(1, "subtrahend"))]
+    return [ScaleShift(gain=-1.0, offset=call.floats(0, "minuend"))]
 
 
 def multiply(call: Call) -> list[Operator]:
     """A value times a constant."""
-    return [Scale(gain=call.other("other factor"))]
+    return [ScaleShift(gain=call.other("other factor"))]
 
 
 def divide(call: Call) -> list[Operator]:
@@ -33,12 +33,12 @@ def divide(call: Call) -> list[Operator]:
     divisor = call.floats(1, "divisor")
     if not divisor.all():
         raise ConversionError("divides by zero")
-    return [Scale(divisor=divisor)]
+    return [ScaleShift(divisor=divisor)]
 
 
 def negate(call: Call) -> list[Operator]:
     """−x."""
-    return [Scale(gain=-1.0)]
+    return [ScaleShift(gain=-1.0)]
 
 
 def _matrix(values: Array, rank: int) -> Array:
@@ -61,7 +61,7 @@ def gemm(call: Call) -> list[Operator]:
     if call.position != 0:
         raise ConversionError("its first input must depend on the image; weight and bias must be constants")
     if len(call.shape) != 2:
-        raise ShapeError(f"needs values with two axes, not of shape {list(call.shape)}")
+        raise ShapeError(f"its input has shape {list(call.shape)}; expected two axes")
     steps: list[Operator] = [Transpose((1, 0))] if call.attribute("transA", 0) else []
     weight = _matrix(call.floats(1, "weight"), 2)
     if call.attribute("transB", 0):
@@ -75,7 +75,7 @@ def gemm(call: Call) -> list[Operator]:
         bias = np.broadcast_to(added.reshape(-1), (weight.shape[1],))
         return [*steps, MatMul(weight, bias, read_roundings=rounded)]
     plain = MatMul(weight, np.zeros(weight.shape[1]), read_roundings=rounded)
-    return [*steps, plain, Scale(offset=added, read_roundings=rounded)]
+    return [*steps, plain, ScaleShift(offset=added, read_roundings=rounded)]
 
 
 def batch_normalization(call: Call) -> list[Operator]:
@@ -90,10 +90,10 @@ def batch_normalization(call: Call) -> list[Operator]:
         raise ShapeError(f"its constants need one number for each channel of {list(call.shape)}")
     epsilon = float(call.attribute("epsilon", 1e-5))
     if (variance + epsilon <= 0).any():
-        raise ConversionError("has a variance that is not positive")
+        raise ConversionError("has a variance that is not positive; train or export the model again")
     axes = (channels, *(1,) * (len(call.shape) - 2))
     gain, offset, mean, variance = (v.reshape(axes) for v in (scale, bias, mean, variance))
-    return [Scale(mean=mean, gain=gain, variance=variance, epsilon=epsilon, offset=offset)]
+    return [ScaleShift(mean=mean, gain=gain, variance=variance, epsilon=epsilon, offset=offset)]
 
 
 def reduced_axes(call: Call) -> tuple[int, ...] | None:
@@ -106,7 +106,7 @@ def reduced_axes(call: Call) -> tuple[int, ...] | None:
 
 
 def drop_axes(call: Call, axes: tuple[int, ...]) -> list[Operator]:
-    """What follows a reduction that keeps its axes with length 1: nothing, or a Reshape without them."""
+    """The operators after a reduction that keeps its axes with length 1: none, or a Reshape that drops these axes."""
     if call.attribute("keepdims", 1):
         return []
     return [Reshape(tuple(size for axis, size in enumerate(call.shape) if axis not in axes))]

@@ -1,12 +1,12 @@
-"""Converters of elementwise functions with bends: written as ReLUs of affine functions, and sums of those.
+"""Converters of elementwise functions with kinks, expressed as ReLUs of affine functions and sums of those.
 
-Every function here is continuous; one that jumps is refused.
+Only continuous functions are converted; one that jumps is refused.
 """
 
 import numpy as np
 
 from ..joins import Sum
-from ..operators import Array, Operator, Relu, Scale, ShapeError
+from ..operators import Array, Operator, Relu, ScaleShift, ShapeError
 from .call import Call, ConversionError, Draft, is_exact_sum
 from .maxima import at_least, at_most
 
@@ -26,10 +26,10 @@ def relu(call: Call) -> list[Operator]:
 def bend(draft: Draft, number: int, left: Array | float, right: Array | float = 1.0) -> int:
     """left·x where x ≤ 0 and right·x where x > 0: (right − left)·relu(x) + left·x."""
     rounded = 0 if is_exact_sum(right, -np.asarray(left)) else 1
-    bent = draft.follow(number, [Relu(), Scale(gain=np.subtract(right, left), read_roundings=rounded)])
+    bent = draft.follow(number, [Relu(), ScaleShift(gain=np.subtract(right, left), read_roundings=rounded)])
     if not np.any(left):
         return bent
-    return draft.add(Sum((1, 1)), bent, draft.add(Scale(gain=left), number))
+    return draft.add(Sum((1, 1)), bent, draft.add(ScaleShift(gain=left), number))
 
 
 def leaky_relu(call: Call, draft: Draft) -> list[int]:
@@ -57,11 +57,11 @@ def prelu(call: Call, draft: Draft) -> list[int]:
 def absolute(call: Call, draft: Draft) -> list[int]:
     """|x| = 2·relu(x) − x."""
     number = call.moving[0]
-    return [draft.add(Sum((1, -1)), draft.follow(number, [Relu(), Scale(gain=2.0)]), number)]
+    return [draft.add(Sum((1, -1)), draft.follow(number, [Relu(), ScaleShift(gain=2.0)]), number)]
 
 
 def clip(call: Call) -> list[Operator]:
-    """Clip to bounds given as attributes or as constant scalars; a missing bound does not exist."""
+    """Clip to bounds given as attributes or as constant scalars; without a bound, values are unlimited on that side."""
     call.on_image()
     call.refuse_rounded()
     return clip_to(_bound(call, "min", 1, -UNBOUNDED), _bound(call, "max", 2, UNBOUNDED))
@@ -97,17 +97,17 @@ def clip_to(low: float | None, high: float | None) -> list[Operator]:
     if low is None:
         return at_most(high)
     if low >= high:
-        return [Scale(gain=0.0, offset=high)]
+        return [ScaleShift(gain=0.0, offset=high)]
     rounded = 0 if is_exact_sum(high, -low) else 1
-    first: list[Operator] = [Scale(offset=-low), Relu()] if low else [Relu()]
-    width = Scale(gain=-1.0, offset=high - low, read_roundings=rounded)
-    return [*first, width, Relu(), Scale(gain=-1.0, offset=high)]
+    first: list[Operator] = [ScaleShift(offset=-low), Relu()] if low else [Relu()]
+    width = ScaleShift(gain=-1.0, offset=high - low, read_roundings=rounded)
+    return [*first, width, Relu(), ScaleShift(gain=-1.0, offset=high)]
 
 
 def hard_sigmoid(call: Call) -> list[Operator]:
     """alpha·x + beta, clipped to [0, 1]."""
     alpha, beta = float(call.attribute("alpha", 0.2)), float(call.attribute("beta", 0.5))
-    return [Scale(gain=alpha, offset=beta), *clip_to(0.0, 1.0)]
+    return [ScaleShift(gain=alpha, offset=beta), *clip_to(0.0, 1.0)]
 
 
 def thresholded_relu(call: Call) -> list[Operator]:
@@ -115,8 +115,8 @@ def thresholded_relu(call: Call) -> list[Operator]:
     alpha = float(call.attribute("alpha", 1.0))
     if alpha != 0.0:
         raise ConversionError(
-            f"jumps from 0 to {alpha:g} where its input is {alpha:g}, so it is not continuous; supported is alpha=0. "
-            "Replace it by Relu or Clip and train again"
+            f"jumps from 0 to {alpha:g} where its input is {alpha:g}, so it is not continuous; only alpha=0 is "
+            "supported. Replace it by Relu or Clip and train again"
         )
     return [Relu()]
 
@@ -126,9 +126,9 @@ def shrink(call: Call, draft: Draft) -> list[int]:
     bias, width = float(call.attribute("bias", 0.0)), float(call.attribute("lambd", 0.5))
     if bias != width or width < 0.0:
         raise ConversionError(
-            f"has bias {bias:g} and lambd {width:g}, so it is not continuous; supported is a bias equal to lambd"
+            f"has bias {bias:g} and lambd {width:g}, so it is not continuous; only a bias equal to lambd is supported"
         )
     number = call.moving[0]
-    above = draft.follow(number, [Scale(offset=-width), Relu()])
-    below = draft.follow(number, [Scale(gain=-1.0, offset=-width), Relu()])
+    above = draft.follow(number, [ScaleShift(offset=-width), Relu()])
+    below = draft.follow(number, [ScaleShift(gain=-1.0, offset=-width), Relu()])
     return [draft.add(Sum((1, -1)), above, below)]

@@ -1,6 +1,6 @@
-"""Converters of operators that join values: sums and means of several tensors, concatenations, and Split.
+"""Converters of operators that join values, or split one: sums and means of several tensors, Concat, Split.
 
-The inputs of a `Sum` have one shape, and no operator reads the same value twice.
+All inputs of a `Sum` get the same shape, and no operator reads the same value twice.
 """
 
 from collections import Counter
@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 
 from ..joins import Concat, Sum
-from ..operators import Operator, Scale, Select, ShapeError
+from ..operators import Operator, ScaleShift, Select, ShapeError
 from .call import Call, Draft, check_entries, entries_of, normal_axis
 from .maxima import fit_together
 from .moves import choose, split
@@ -45,7 +45,7 @@ def add_up(draft: Draft, terms: list[tuple[int, int]]) -> int:
 
 
 def _times(factor: int) -> list[Operator]:
-    return [] if factor == 1 else [Scale(gain=float(factor))]
+    return [] if factor == 1 else [ScaleShift(gain=float(factor))]
 
 
 def _repeat(shape: tuple[int, ...], target: tuple[int, ...]) -> list[Operator]:
@@ -58,14 +58,14 @@ def total(call: Call, draft: Draft) -> list[int]:
     constants = [np.asarray(value, dtype=np.float64) for value in call.constants if value is not None]
     fit_together(*(draft.shape_of(number) for number in call.moving), *(value.shape for value in constants))
     result = add_up(draft, [(number, 1) for number in call.moving])
-    return [draft.follow(result, [Scale(offset=value) for value in constants])]
+    return [draft.follow(result, [ScaleShift(offset=value) for value in constants])]
 
 
 def mean(call: Call, draft: Draft) -> list[int]:
     """Mean of any number of tensors."""
     count = len(call.constants)
     (result,) = total(call, draft)
-    return [result if count == 1 else draft.add(Scale(divisor=float(count)), result)]
+    return [result if count == 1 else draft.add(ScaleShift(divisor=float(count)), result)]
 
 
 def concat(call: Call, draft: Draft) -> list[int]:
@@ -75,7 +75,7 @@ def concat(call: Call, draft: Draft) -> list[int]:
     joined = draft.add(Concat(axis), *numbers) if len(numbers) > 1 else numbers[0]
     if len(numbers) == len(call.numbers):
         return [joined]
-    # Number every entry of the joined value, and cut the numbers as it is joined.
+    # Number all entries of the joined value, and cut these numbers where its parts were joined.
     sizes = [draft.shape_of(number)[axis] for number in numbers]
     cuts = np.split(entries_of(draft.shape_of(joined)), np.cumsum(sizes)[:-1], axis=axis)
     pieces = dict(zip(numbers, cuts, strict=True))

@@ -1,7 +1,6 @@
-"""What a converter gets: one ONNX node with its inputs, its attributes, and a draft of the graph to write to.
+"""The input of a converter: one ONNX node with its inputs and attributes, and a draft of the graph to add nodes to.
 
-A converter raises `ConversionError` if an attribute or a constant asks for anything but inference of a piecewise linear
-network.
+A converter raises `ConversionError` if a node does something else than inference of a piecewise linear network.
 """
 
 from collections.abc import Sequence
@@ -20,27 +19,27 @@ if TYPE_CHECKING:
 
 # Limits that keep the reading of any file below a GiB.
 MAX_ENTRIES = 2**23
-"""The most entries of an index: windows times their places, or numbers of a rearranged value; 64 MB."""
+"""The most entries of an index (windows times their places, or numbers of a rearranged value): 64 MB."""
 
 MAX_ALL_ENTRIES = 2**25
 """The most entries of all indices of a graph."""
 
 MAX_RESULT = 2**25
-"""The most numbers of a value that depends on the image; ten times the largest of a ResNet for 224×224 pixels."""
+"""The most numbers in a value that depends on the image: ten times the largest value of a ResNet for 224×224 pixels."""
 
 MAX_FOLDED = 2**23
-"""The most numbers of all folded constants, beyond twice the numbers in the file."""
+"""The most numbers in all folded constants together, beyond twice the numbers in the file."""
 
 
 class ConversionError(ValueError):
-    """A node asks for something unsupported; the reader of the file adds file and node."""
+    """A node is not supported; `from_onnx` adds file and node to the message."""
 
 
 @dataclass(frozen=True, eq=False)
 class Call:
     """A node with its inputs: constants by position, and the numbers and shapes of inputs that depend on the image.
 
-    `number`, `position` and `shape` are those of the first input that depends on the image. roundings: how often all
+    `number`, `position` and `shape` describe the first input that depends on the image. roundings: how often all
     constants together were rounded so far, relative to their own size. room: how many numbers a folded constant may
     have.
     """
@@ -107,7 +106,7 @@ class Call:
         return None
 
     def check_room(self, count: int) -> None:
-        """Refuse a folded constant of so many numbers before it is made."""
+        """Refuse a folded constant with too many numbers before it is made."""
         if count > self.room:
             raise ConversionError(
                 f"would give {count:.3g} numbers, but folded constants may have only {self.room:.3g} more"
@@ -119,21 +118,21 @@ class Call:
             raise ConversionError("has constants that were rounded; simplify the model (constant folding) on export")
 
     def on_image(self) -> None:
-        """Refuse a node whose first input is a constant and another one depends on the image."""
+        """Refuse a node whose first input is a constant while another input depends on the image."""
         if self.position != 0:
             raise ConversionError("its first input must be the value that depends on the image, the others constants")
 
 
 @dataclass(eq=False)
 class Tally:
-    """How many entries all indices of a graph have so far."""
+    """The total number of entries in all indices of a graph so far."""
 
     entries: int = 0
 
 
 @dataclass(frozen=True, eq=False)
 class Draft:
-    """The nodes of the graph so far, and the name and the rounded constants of the node that is being converted."""
+    """The nodes of the graph so far; the name of the node being converted, and how often its constants were rounded."""
 
     nodes: list[Node]
     image_shape: Shape
@@ -146,7 +145,7 @@ class Draft:
         return self.nodes[number - 1].shape if number else self.image_shape
 
     def add(self, operator: Operator, *inputs: int) -> int:
-        """Append an operator that reads these values; the number of its result."""
+        """Append an operator that reads these values; return the number of its result."""
         if self.roundings and isinstance(operator, Linear):
             operator = replace(operator, read_roundings=operator.read_roundings + self.roundings)
         shape = operator.output_shape(*(self.shape_of(number) for number in inputs))
@@ -163,7 +162,7 @@ class Draft:
         return len(self.nodes)
 
     def follow(self, number: int, operators: Sequence[Operator]) -> int:
-        """Append operators one after the other, the first of which reads a value; the number of the last result."""
+        """Append operators one after the other, starting from a value; return the number of the last result."""
         for operator in operators:
             number = self.add(operator, number)
         return number
@@ -195,13 +194,13 @@ def entries_of(shape: Shape) -> np.ndarray:
 
 
 def check_entries(count: int) -> None:
-    """Refuse an index of so many entries before it is made."""
+    """Refuse an index with too many entries before it is made."""
     if count > MAX_ENTRIES:
         raise ConversionError(f"needs an index of {count:.3g} entries, at most {MAX_ENTRIES:.3g} are supported")
 
 
 def is_exact_product(left: Array, right: Array | float) -> bool:
-    """Whether products of these numbers are surely exact in float64: both are float32, or one is a power of two.
+    """Whether products of these numbers are known to be exact in float64: both are float32, or one is a power of two.
 
     >>> is_exact_product(np.array([0.1]), 0.5), is_exact_product(np.array([0.1]), 3.0)
     (True, False)
@@ -213,7 +212,7 @@ def is_exact_product(left: Array, right: Array | float) -> bool:
 
 
 def is_exact_sum(left: Array | float, right: Array | float) -> bool:
-    """Whether sums are float64 numbers: Knuth's TwoSum computes their rounding errors exactly.
+    """Whether sums are exact in float64: Knuth's TwoSum computes their rounding errors.
 
     >>> is_exact_sum(1.0, 2.0**-52), is_exact_sum(1.0, 2.0**-54)
     (True, False)

@@ -1,7 +1,7 @@
 """Folds constants: rearranged weights, and the shape arithmetic that exporters leave around Reshape and Resize.
 
-Integers stay int64, floats float64, and roundings of floats are counted. The size of every result is checked before it
-is allocated.
+Integers stay int64, floats stay float64, and roundings of floats are counted. The size of every result is checked
+before allocation.
 """
 
 from collections.abc import Callable
@@ -46,18 +46,16 @@ def fold(call: Call) -> list[np.ndarray]:
 
 
 def count_roundings(call: Call, result: np.ndarray) -> int:
-    """How often the result of `fold` is rounded, relative to its own size: the inputs' roundings, and its own.
+    """How often the result of `fold` is rounded, relative to its own size: the roundings of the inputs, plus its own.
 
-    Sums of rounded numbers may cancel, and a cast to integers may jump: both are refused. The node itself counts one,
-    or 0 if its result is surely exact.
+    Sums of rounded numbers may cancel, and a cast to integers may jump: both are refused. The node itself counts 1, or
+    0 if its result is known to be exact.
     """
     kind, is_float = call.node.op_type, result.dtype.kind == "f"
     if kind in ("Shape", "Size"):
         return 0
     if call.roundings and (kind in ("Add", "Sub", "ReduceSum", *JUMPS) or not is_float):
-        raise ConversionError(
-            "is computed from constants that were rounded; simplify the model (constant folding) on export"
-        )
+        raise ConversionError("is computed from rounded constants; simplify the model (constant folding) on export")
     if kind not in ("Add", "Sub", "Mul", "Div") or not is_float:
         return call.roundings
     left, right = call.floats(0, "input"), call.floats(1, "input")
@@ -153,12 +151,14 @@ def _where(call: Call) -> np.ndarray:
 
 
 def _reduced(function: Callable[..., np.ndarray]) -> Callable[[Call], np.ndarray]:
-    """A reduction of integers; sums of floats would have to count their roundings."""
+    """A reduction of integers; floats are refused, because their roundings would have to be counted."""
 
     def compute(call: Call) -> np.ndarray:
         value, axes = call.needed(0, "input"), call.integers("axes", 1)
         if value.dtype.kind != "i":
-            raise ConversionError("of constants is supported for integers only; fold constants on export")
+            raise ConversionError(
+                "reduces constants other than integers; simplify the model (constant folding) on export"
+            )
         if not axes and call.attribute("noop_with_empty_axes", 0):
             return value
         over = normal_axes(axes, value.ndim) if axes else tuple(range(value.ndim))
@@ -168,7 +168,7 @@ def _reduced(function: Callable[..., np.ndarray]) -> Callable[[Call], np.ndarray
 
 
 def _arithmetic(function: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Callable[[Call], np.ndarray]:
-    """A function of two or more constants, from left to right."""
+    """A function of two constants, applied from left to right if there are more."""
 
     def compute(call: Call) -> np.ndarray:
         parts = [call.needed(i, "input") for i in range(len(call.constants))]

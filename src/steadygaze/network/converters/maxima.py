@@ -1,6 +1,6 @@
-"""Converters of maxima and minima over axes, and of several values: a `Winner`, or a ReLU if a side is constant.
+"""Converters of maxima and minima, over axes or of several values: a `Winner`, or a ReLU if one side is constant.
 
-The first of the largest entries wins. A maximum with a constant c is c + relu(x − c), so there the constant wins ties.
+The first of the largest entries wins. A maximum with a constant c is c + relu(x − c), so the constant wins ties.
 """
 
 from functools import reduce
@@ -9,11 +9,11 @@ from math import prod
 import numpy as np
 
 from ..joins import Concat, Winner
-from ..operators import Array, Operator, Relu, Reshape, Scale, Shape, ShapeError
+from ..operators import Array, Operator, Relu, Reshape, ScaleShift, Shape, ShapeError
 from .affine import drop_axes, reduced_axes
 from .call import Call, Draft, check_entries, entries_of
 
-NEGATED = Scale(gain=-1.0)
+NEGATED = ScaleShift(gain=-1.0)
 
 
 def maximum_over(shape: Shape, axes: tuple[int, ...]) -> Winner:
@@ -39,12 +39,12 @@ def at_least(bound: Array | float) -> list[Operator]:
     """max(x, bound), elementwise with broadcasting."""
     if not np.any(bound) and np.ndim(bound) == 0:
         return [Relu()]
-    return [Scale(offset=-np.asarray(bound)), Relu(), Scale(offset=bound)]
+    return [ScaleShift(offset=-np.asarray(bound)), Relu(), ScaleShift(offset=bound)]
 
 
 def at_most(bound: Array | float) -> list[Operator]:
     """min(x, bound) = bound − relu(bound − x), elementwise with broadcasting."""
-    return [Scale(gain=-1.0, offset=bound), Relu(), Scale(gain=-1.0, offset=bound)]
+    return [ScaleShift(gain=-1.0, offset=bound), Relu(), ScaleShift(gain=-1.0, offset=bound)]
 
 
 def maximum(call: Call, draft: Draft) -> list[int]:

@@ -1,6 +1,6 @@
 """Converters of operators that move numbers: reshaped, transposed, cut, repeated, padded values.
 
-They act on constants as on values that depend on the image, so `folding` uses them too.
+They treat constants and values that depend on the image alike, so `folding` uses them too.
 """
 
 from math import prod
@@ -15,7 +15,7 @@ PAD_MODES = ("edge", "reflect", "wrap")
 
 
 def choose(index: np.ndarray) -> list[Operator]:
-    """The operator whose result consists of these entries of the flattened value, in this shape."""
+    """The operator that selects these entries of the flattened value, in the shape of the index."""
     return [Select(np.ravel(index), index.shape)]
 
 
@@ -50,7 +50,7 @@ def flatten(call: Call) -> list[Operator]:
 
 
 def reshape(call: Call) -> list[Operator]:
-    """Reshape; 0 keeps a size, −1 takes what is left."""
+    """Reshape; 0 keeps a size, −1 stands for the remaining size."""
     call.on_image()
     wanted = [int(size) for size in np.ravel(call.needed(1, "shape"))]
     old = call.shape
@@ -135,7 +135,7 @@ def slice_value(call: Call) -> list[Operator]:
     normal_axes(axes, len(call.shape))
     cut = [slice(None)] * len(call.shape)
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
-        # A negative end counts from the back; going down, an end before the first entry means "including the first".
+        # A negative end counts from the back. With a negative step, an end before the first entry includes that entry.
         stop = None if step < 0 and end < -call.shape[axis] else end
         cut[axis] = slice(start, stop, step)
     return choose(entries_of(call.shape)[tuple(cut)])

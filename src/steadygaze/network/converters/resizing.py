@@ -1,7 +1,7 @@
 """Converters of Resize and Upsample: the nearest entry, or linear interpolation along each axis.
 
-Coordinates of linear interpolation are rational numbers, so its weights are rounded once each. For the nearest entry,
-coordinates are float32 as in onnxruntime: rounding there decides which entry is taken.
+For linear interpolation, coordinates are rational numbers, so each weight is rounded once. For the nearest entry,
+coordinates are float32 as in onnxruntime, because rounding decides which entry is the nearest.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..onnx_file import MAX_ELEMENTS
-from ..operators import Array, Blend, Operator, ShapeError
+from ..operators import Array, Operator, ShapeError, WeightedSum
 from .call import Call, ConversionError, check_entries, entries_of, normal_axes
 from .moves import choose
 
@@ -21,14 +21,14 @@ Number: TypeAlias = Any
 """A fraction or a float32 number."""
 
 TIE = 1e-6
-"""How close to the middle between two entries onnxruntime sees a tie."""
+"""onnxruntime sees a tie between two entries within this distance of the middle."""
 
 NEAREST_MODES = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 
 
 @dataclass(frozen=True)
 class Axis:
-    """Lengths along one axis before and after, and the scale, after / before up to rounding."""
+    """The lengths of one axis before and after, and the scale: after / before, up to rounding."""
 
     old: int
     new: int
@@ -137,7 +137,7 @@ def _nearest(call: Call, axes: list[Axis], transformation: str) -> list[Operator
 
 
 def _nearest_places(axis: Axis, transformation: str, rounding: str) -> np.ndarray:
-    """The entry that each new place takes along an axis."""
+    """For each new place along an axis, the entry that it copies."""
     numbers = axis.numbers(np.float32)
     places = []
     for x in range(axis.new):
@@ -172,7 +172,7 @@ def _linear(call: Call, axes: list[Axis], transformation: str) -> list[Operator]
         index, weights = np.concatenate(ends, axis=-1), np.concatenate(parts, axis=-1)
     rounded += max(len(resized) - 1, 0)  # products of weights
     shape, taps = index.shape[:-1], index.shape[-1]
-    return [Blend(index.reshape(-1, taps), weights.reshape(-1, taps), shape, read_roundings=rounded)]
+    return [WeightedSum(index.reshape(-1, taps), weights.reshape(-1, taps), shape, read_roundings=rounded)]
 
 
 def _interpolation(axis: Axis, transformation: str) -> tuple[tuple[np.ndarray, np.ndarray], Array, bool]:
@@ -191,5 +191,5 @@ def _interpolation(axis: Axis, transformation: str) -> tuple[tuple[np.ndarray, n
 
 
 def _is_ratio(axis: Axis) -> bool:
-    """Whether the scale is the quotient of the lengths, up to float32: then the quotient itself is meant."""
+    """Whether the scale equals the quotient of the lengths in float32: the exact quotient is then used."""
     return axis.scale == float(np.float32(axis.new) / np.float32(axis.old))

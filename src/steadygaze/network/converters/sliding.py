@@ -27,8 +27,8 @@ def window(call: Call, kernel: Sequence[int], *, is_pool: bool) -> Window:
     if auto in ("SAME_UPPER", "SAME_LOWER"):
         if is_pool and max(dilations) > 1:
             raise ConversionError(
-                f"has auto_pad {auto} with dilations {list(dilations)}, which onnxruntime pads unlike the standard; "
-                "export it with explicit pads"
+                f"has auto_pad {auto} with dilations {list(dilations)}, for which onnxruntime and the ONNX standard "
+                "differ; export it with explicit pads"
             )
         before, after = [], []
         for size, k, s, d in zip(call.shape[2:], kernel, strides, dilations, strict=True):
@@ -117,7 +117,7 @@ def conv_transpose(call: Call) -> list[Operator]:
 
 
 def _spread(index: np.ndarray, axis: int, stride: int, first: int, length: int) -> np.ndarray:
-    """An index whose entries along an axis move to first, first + stride, …; −1 elsewhere, and cut to a length."""
+    """Move the entries of an index along an axis to first, first + stride, …, with −1 elsewhere, cut to a length."""
     places = first + stride * np.arange(index.shape[axis])
     inside = np.flatnonzero((places >= 0) & (places < length))
     spread = np.full((*index.shape[:axis], length, *index.shape[axis + 1 :]), -1, dtype=np.int64)
@@ -144,7 +144,7 @@ def _transposed_sizes(call: Call, kernel: Sequence[int]) -> tuple[list[int], lis
             total = full - target
             if total < 0:
                 raise ConversionError(
-                    f"would fill only {full} of {target} rows, which onnxruntime does unlike the standard; "
+                    f"would fill only {full} of {target} rows, for which onnxruntime and the ONNX standard differ; "
                     "export it with explicit pads"
                 )
             first = total // 2 if auto == "SAME_UPPER" else total - total // 2
@@ -174,7 +174,7 @@ def max_pool(call: Call) -> list[Operator]:
     counts = geometry.positions(spatial)
     check_entries(blocks * prod(counts) * prod(kernel))
     pixels = geometry.pixels(spatial)
-    # The pixels of a window come first, in their order.
+    # Move the pixels of each window to the front, in their order.
     pixels = np.take_along_axis(pixels, np.argsort(pixels < 0, axis=1, kind="stable"), axis=1)
     pixels = pixels[:, : int((pixels >= 0).sum(axis=1).max())]
     if (pixels[:, :1] < 0).any():
