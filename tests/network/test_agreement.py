@@ -127,7 +127,7 @@ def test_a_chain_that_differs_from_the_graph_is_an_internal_error(convolutional)
     with pytest.raises(InternalError, match=r"small\.onnx: .* affine maps differ by"):
         check_lowered(convolutional.graph, Chain(tuple(maps)), "small.onnx")
     identity = AffineMap(np.eye(3), np.zeros(3))
-    with pytest.raises(InternalError, match="differ in their layers"):
+    with pytest.raises(InternalError, match="differ in the shapes of their layers"):
         check_lowered(convolutional.graph, Chain((*maps, identity)), "small.onnx")
 
 
@@ -145,7 +145,7 @@ def test_steps_that_differ_from_the_graph_are_an_internal_error(convolutional):
     with pytest.raises(InternalError, match="linear steps differ by"):
         check_agreement(convolutional, image)
     convolutional.graph.__dict__["steps"] = (*segments, ())
-    with pytest.raises(InternalError, match="differ in their layers"):
+    with pytest.raises(InternalError, match="differ in the shapes of their layers"):
         check_agreement(convolutional, image)
 
 

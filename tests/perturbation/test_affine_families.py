@@ -213,7 +213,7 @@ def test_combinations_add_up_and_are_clipped_once(chosen, seed, is_flat):
         ('kernel:file="{}/double.npy"', "sums to 2, expected 1; normalise=1 scales it"),
         ('kernel:file="{}/even.npy"', "odd sides"),
         ('kernel:file="{}/other.npy"', "odd sides"),
-        ('kernel:file="{}/kernel.npy",normalise=2', "neither 0 nor 1"),
+        ('kernel:file="{}/kernel.npy",normalise=2', "expected 0, or 1 to scale the kernel"),
         ('field:file="{}/words.npy"', "has type"),
         ('field:file="{}/mask.png"', "is not an NPY file"),
         ('direction:file="{}/nan.npy"', "NaN"),

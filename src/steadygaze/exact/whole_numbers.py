@@ -108,7 +108,7 @@ def _shifted(whole: int, shift: int) -> int:
 
 
 def scale_constants(operator: ScaleShift, bits: int) -> tuple[Constants, Constants]:
-    """Factor and shift of a ScaleShift from its constants; enclosures if a root is irrational, a denominator too long."""
+    """Factor and shift of a ScaleShift from its constants, enclosed for irrational roots and overlong denominators."""
     shape = np.broadcast_shapes(operator.factor.shape, operator.shift.shape)
     names = ("multiplier", "mean", "gain", "divisor", "offset")
     numbers = [_rationals(getattr(operator, name), shape) for name in names]

@@ -1,6 +1,6 @@
-"""Perturbations of an image: families, their spec texts, and the piecewise affine map theta -> image of their sum.
+"""Perturbations of an image: families, their spec texts, and the map from theta to the perturbed image.
 
-The package also exports the class of any new file in `families`.
+The package also exports the class of every new file in `families`.
 """
 
 from .base import Perturbation, Ramp
@@ -68,8 +68,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> type[Perturbation]:
-    # Called only for names missing above: families in new files. Python itself looks up names with an underscore
-    # (__path__ and the like), often before this package is complete.
+    # Called only for names missing above: families in new files. Names with a leading underscore (__path__ and the
+    # like) are looked up by Python itself, often before this package is fully imported.
     if not name.startswith("_"):
         for family in find_families().values():
             if family.__name__ == name:

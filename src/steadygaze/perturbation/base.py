@@ -1,6 +1,6 @@
 """The base classes of all perturbations: a change of the image that is affine in theta between neighbouring knots.
 
-It checks ranges and fields for all families, and writes the canonical spec text. `compose` adds perturbations up and
+They check ranges and fields for all families, and write the canonical spec text. `compose` adds perturbations up and
 clips the sum to [0, 1].
 """
 
@@ -20,12 +20,14 @@ from .fields import Colour, FileArray
 FloatArray = NDArray[np.float64]
 
 LARGEST_WHOLE_NUMBER = 10**6  # far beyond any image side; whole numbers stay exact as floats
-SMALLEST_WIDTH = 1e-6  # an 8-bit grey level is 4e-3; far below that, rounding errors would decide the answer
+SMALLEST_WIDTH = 1e-6  # one 8-bit grey level is 4e-3; far below that, rounding errors would decide the answer
 
 
 @dataclass(frozen=True, kw_only=True)
 class Perturbation(ABC):
     """One parameter theta in [low, high] that changes an image (C, H, W) piecewise affinely; theta = 0 changes nothing.
+
+    Curved families (`is_curved`) are the exception: their images are not affine in theta.
 
     A family is a frozen keyword-only dataclass in its own file in `families`; its fields (int, float, str, Colour or a
     kind of FileArray) are the keys of its spec. A range equal to the default is stored as None: equal perturbations
@@ -39,11 +41,11 @@ class Perturbation(ABC):
     moves: ClassVar[bool] = False
     """Whether the expected attention map moves with the image (True) or is kept (False)."""
     is_curved: ClassVar[bool] = False
-    """Whether images are not piecewise affine in theta: they are enclosed on boxes, and `change` refuses."""
+    """Whether images are not piecewise affine in theta: boxes enclose them, and `change` raises InternalError."""
 
     @property
     def reads_image(self) -> bool:
-        """Whether the change depends on the pixels: such a change times a movement is not affine in theta."""
+        """Whether the change depends on the pixels: such a change of a moving image is not affine in theta."""
         return False
 
     range: tuple[float, float] | None = None
@@ -73,7 +75,7 @@ class Perturbation(ABC):
         """
 
     def transport(self, maps: FloatArray, low: float, high: float) -> tuple[FloatArray, FloatArray] | None:
-        """Return offset and slope of the change of the expected maps (..., C, H, W) on [low, high]; None: kept."""
+        """Return offset and slope of the change of the expected maps (..., C, H, W) on [low, high]; None if kept."""
         return None
 
     def knots(self) -> tuple[float, ...]:
@@ -81,7 +83,7 @@ class Perturbation(ABC):
         return ()
 
     def check_fields(self) -> None:  # noqa: B027
-        """Raise PerturbationError if the fields are wrong for every image."""
+        """Raise PerturbationError if the fields are invalid for every image."""
 
     def check(self, shape: tuple[int, int, int]) -> None:  # noqa: B027
         """Raise PerturbationError if the perturbation does not fit an image of shape (C, H, W)."""
@@ -93,7 +95,7 @@ class Perturbation(ABC):
 
     @property
     def widest_range(self) -> tuple[float, float]:
-        """The range that must contain every given range."""
+        """The widest range that may be given."""
         return -1.0, 1.0
 
     @property
@@ -199,7 +201,7 @@ class Ramp(Perturbation):
 
     @abstractmethod
     def slope(self, image: FloatArray) -> FloatArray:
-        """Return what one unit of theta adds to an image (C, H, W), an array that broadcasts to its shape.
+        """Return the change of an image (C, H, W) per unit of theta, an array that broadcasts to its shape.
 
         The slope is affine in the image.
         """
@@ -210,11 +212,11 @@ class Ramp(Perturbation):
 
     def change(self, image: FloatArray, low: float, high: float) -> tuple[FloatArray, FloatArray]:
         """Return the offset, which is zero, and the slope, each (C, H, W)."""
-        # Adding zero turns -0.0 into 0.0, and makes an array that nothing shares.
+        # Adding zero turns -0.0 into 0.0, and copies the array.
         return np.zeros(image.shape), np.broadcast_to(self.slope(image), image.shape) + 0.0
 
     def check_colour(self, colour: Colour, channels: int) -> None:
-        """Refuse a colour that an image with that many channels cannot have."""
+        """Refuse a colour that does not fit images with this many channels."""
         if not colour.fits(channels):
             self.refuse(
                 f"colour={colour.text} has {len(colour.levels)} channels, the image has {channels}; "
@@ -225,37 +227,37 @@ class Ramp(Perturbation):
         """Refuse an array of a file that is neither (H, W) nor (1 or C, H, W) for an image of `shape` (C, H, W)."""
         if len(found) not in (2, 3) or found[-2:] != shape[1:] or (len(found) == 3 and found[0] not in (1, shape[0])):
             self.refuse(
-                f"{key}: {name} has shape {found}; expected {shape[1:]} or {shape}, as the image: (height, width) or "
+                f"{key}: {name} has shape {found}; expected {shape[1:]} or {shape}, like the image: (height, width) or "
                 "(channels, height, width); resize or convert the file"
             )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mix(Ramp):
-    """A ramp that replaces pixels by others little by little: theta in 0..1 is the share of the others."""
+    """A ramp that blends pixels into replacements: theta in 0..1 is the share of the replacements."""
 
     share_of: ClassVar[str]
-    """What theta is the share of, for an error message."""
+    """The thing whose share is theta, in words, for an error message."""
 
     @property
     def reads_image(self) -> bool:
-        """Yes: the slope is what replaces the pixels minus the pixels."""
+        """Yes: the slope is the replacements minus the pixels."""
         return True
 
     @property
     def widest_range(self) -> tuple[float, float]:
-        """From nothing replaced to all."""
+        """From 0, nothing replaced, to 1, everything replaced."""
         return 0.0, 1.0
 
     @property
     def why_no_wider(self) -> str:
-        """What theta means."""
+        """The meaning of theta."""
         return f"theta is the share of {self.share_of}"
 
 
 @cache
 def field_kinds(family: type) -> dict[str, type]:
-    """Return the fields of a family that a spec may set, in order, each with its kind; None is left out.
+    """Return the fields of a family that a spec may set, in order, each with its type; `X | None` gives X.
 
     >>> from steadygaze.perturbation import Translate
     >>> field_kinds(Translate)
@@ -326,9 +328,9 @@ class Rectangle(Ramp):
         return f"{self.w}×{self.h} at ({self.x}, {self.y})"
 
     def check_fields(self) -> None:
-        """Refuse a rectangle that no image has."""
+        """Refuse a rectangle that fits no image."""
         if self.w < 1 or self.h < 1:
-            self.refuse(f"w={self.w}, h={self.h} holds no pixel; both must be at least 1")
+            self.refuse(f"w={self.w}, h={self.h} contains no pixel; both must be at least 1")
         if self.x < 0 or self.y < 0:
             self.refuse(f"x={self.x}, y={self.y} lies outside the image; both count from 0 at its top left corner")
 

@@ -1,7 +1,7 @@
 """Applies perturbations to one image: first movements, then changes of light, then the clip to [0, 1].
 
 Turns perturbations and an image into the domain, the knot cells with the affine form of the unclipped image on each,
-and the images themselves, computed directly from the definitions of the families. Where the image is not affine between
+and the images themselves, computed directly from the definitions of the families. If the image is not affine between
 knots, `curved` encloses it on boxes instead.
 """
 
@@ -43,7 +43,7 @@ class Domain:
 
     @property
     def zero_in_t(self) -> FloatArray:
-        """The unperturbed image as a point t (d,); outside the unit box if the domain does not contain zero."""
+        """The theta zero as a point t (d,); outside the unit box if the domain does not contain zero."""
         return self.to_unit(np.zeros(self.dimension))
 
     def to_unit(self, thetas: FloatArray, axis: int | None = None) -> FloatArray:
@@ -66,7 +66,7 @@ class Domain:
 
     @property
     def contains_zero(self) -> bool:
-        """Whether the unperturbed image belongs to the domain or its border."""
+        """Whether theta zero, the unperturbed image, lies in the domain or on its border."""
         return self.contains(np.zeros(self.dimension))
 
     def contains(self, theta: ArrayLike) -> bool:
@@ -86,10 +86,10 @@ class Domain:
 class KnotCell:
     """A part of the domain without a knot inside: the unclipped image is x0 + offset + Σ_i theta_i * slope[i] on it.
 
-    It is the box from low to high (d,), or its part where side (d+1,), a form of theta in whole numbers, is not
-    negative. offset (C, H, W), slope (d, C, H, W); index is the cell's place in `Perturbed.cells`, box that of its box
-    in `Perturbed.boxes`; is_above: which triangle of its unit cell it is part of (see `Triangles`). Offset and slope of
-    a curved image are NaN: it has no affine form, and NaN decides nothing.
+    The cell is the box from low to high (d,), or the part of the box where side (d+1,), a form of theta in whole
+    numbers, is not negative. offset (C, H, W), slope (d, C, H, W); index is the cell's place in `Perturbed.cells`, box
+    the place of its box in `Perturbed.boxes`; is_above: which triangle of a unit cell contains it (see `Triangles`).
+    Offset and slope of a curved image are NaN: it has no affine form, and NaN decides nothing.
     """
 
     low: FloatArray
@@ -107,8 +107,8 @@ class Perturbed:
     """An image under all perturbations at once, as a function of theta; made by `compose`.
 
     The cells tile the domain; the first axis varies slowest. moving_axis is the first parameter that moves the expected
-    map, or None. curve: the image if it is not affine on the cells; None if it is. triangles: the two translations that
-    are interpolated on triangles, if there are any.
+    map, or None. curve: the image if it is not affine on the cells, else None. triangles: the two translations
+    interpolated on triangles, or None.
     """
 
     perturbations: tuple[Perturbation, ...]
@@ -121,7 +121,7 @@ class Perturbed:
 
     @cached_property
     def boxes(self) -> tuple[tuple[KnotCell, ...], ...]:
-        """The cells of every box: the one that fills it, or two halves; the side of the second is positive on it."""
+        """The cells of every box: one that fills it, or two halves, of which the second is above the diagonal."""
         found: list[list[KnotCell]] = [[] for _ in range(1 + self.cells[-1].box)]
         for cell in self.cells:
             found[cell.box].append(cell)
@@ -129,7 +129,7 @@ class Perturbed:
 
     @property
     def has_enclosed_maps(self) -> bool:
-        """Whether moved maps depend on more than one parameter, or are curved: boxes enclose them, regions do not."""
+        """Whether moved maps depend on several parameters, or are curved: boxes can enclose them, regions cannot."""
         return self.moving_axis is not None and (self.curve is not None or self.triangles is not None)
 
     @property
@@ -154,18 +154,18 @@ class Perturbed:
         return Box.of(low, high, self.domain.low, self.domain.widths)
 
     def enclose_maps(self, maps: FloatArray, low: FloatArray, high: FloatArray) -> Form:
-        """The expected maps (N, H, W), moved over boxes from low to high (B, d) in t, where `has_enclosed_maps`."""
+        """The expected maps (N, H, W), moved over boxes from low to high (B, d) in t; only if `has_enclosed_maps`."""
         if self.triangles is not None:
             return self.triangles.enclose(maps, self.box(low, high))
         if self.curve is None or self.curve.moved is None:
-            raise InternalError("only movements with enclosed maps move them over boxes")
+            raise InternalError("the expected maps have an affine form; only other maps are enclosed on boxes")
         return self.curve.moved.enclose(maps, self.box(low, high))
 
     @cached_property
     def magnitudes(self) -> FloatArray:
-        """Bounds (pixels,) of Σ|terms| of a pixel before the clip, on any knot cell.
+        """Bounds (pixels,) of Σ|terms| of a pixel before the clip, valid on every knot cell.
 
-        Rounding may push the corner of a box beyond a knot, where the next cell's form holds.
+        Rounding may push the corner of a box beyond a knot, where the form of the next cell holds.
         """
         if self.curve is not None:
             return _frozen(self.curve.magnitudes(self.domain.low, self.domain.high))
@@ -186,7 +186,7 @@ class Perturbed:
         *below, cell = self.boxes[index]
         if not below or cell.side is None:
             return cell
-        # Exact: rounded sums choose the wrong half within an ulp of a diagonal.
+        # Exact arithmetic: within an ulp of a diagonal, rounded sums choose the wrong half.
         value = sum(Fraction(float(a)) * Fraction(float(x)) for a, x in zip(cell.side, (*point, 1.0), strict=True))
         return below[0] if value < 0 else cell
 
@@ -214,7 +214,7 @@ class Perturbed:
         return images
 
     def expected(self, maps: FloatArray, theta: FloatArray) -> FloatArray:
-        """Return the expected maps (..., C, H, W) at a theta (d,): maps, moved as the image is."""
+        """Return the expected maps (..., C, H, W) at a theta (d,): the maps, moved like the image."""
         if self.curve is not None:
             return maps if self.curve.moved is None else self.curve.moved.images(maps, theta[None])[0]
         if self.triangles is not None:
@@ -223,7 +223,7 @@ class Perturbed:
         return maps if moved is None or axis is None else maps + moved[0] + theta[axis] * moved[1]
 
     def transport(self, maps: FloatArray, cell: KnotCell) -> tuple[FloatArray, FloatArray] | None:
-        """Return offset and slope of the expected maps on a cell, shaped like maps (..., C, H, W); None: kept.
+        """Return offset and slope of the expected maps on a cell, shaped like maps (..., C, H, W); None if kept.
 
         The expected maps are maps + offset + theta[moving_axis] * slope, unclipped.
         """
@@ -237,7 +237,7 @@ class Perturbed:
     def _points(self, points: FloatArray) -> FloatArray:
         if points.ndim != 2 or points.shape[1] != self.domain.dimension or not np.isfinite(points).all():
             raise PerturbationError(
-                f"thetas of shape {points.shape}, or not all finite; "
+                f"thetas have shape {points.shape}, or are not all finite; "
                 f"expected one finite number for each of {', '.join(self.domain.names)}"
             )
         return points
@@ -277,9 +277,10 @@ def compose(perturbations: Sequence[Perturbation], image: ArrayLike) -> Perturbe
 
 
 def _is_curved(perturbations: tuple[Perturbation, ...]) -> bool:
-    """Whether the image is not affine between knots: bent, moved along two axes, or moved and changed by its pixels.
+    """Whether the image is not affine between knots.
 
-    Two movements interpolated on triangles are not.
+    So are images of a curved family, of several movements, and of a movement with a change that depends on the pixels.
+    Two translations interpolated on triangles stay affine.
     """
     moving = sum(perturbation.moves for perturbation in perturbations)
     reads = any(perturbation.reads_image for perturbation in perturbations)
@@ -307,7 +308,7 @@ def _check_together(perturbations: tuple[Perturbation, ...]) -> None:
     borders = {movement.outside for _, movement in movements_of(perturbations)}
     if len(borders) > 1:
         raise PerturbationError(
-            f"{written}: movements at once share one look-up, so they need the same border; give border=edge to all of "
+            f"{written}: several movements share one look-up, so they need the same border; give border=edge to all of "
             "them, or to none"
         )
     for number, perturbation in enumerate(perturbations):
@@ -321,7 +322,7 @@ def _checked_image(image: ArrayLike) -> FloatArray:
     except (TypeError, ValueError):
         raise ImageError("the image is not an array of numbers; expected pixels in [0, 1], shape (C, H, W)") from None
     if pixels.ndim != 3 or 0 in pixels.shape:
-        raise ImageError(f"the image has shape {pixels.shape}; expected (channels, height, width), none of them 0")
+        raise ImageError(f"the image has shape {pixels.shape}; expected (channels, height, width), all positive")
     if not ((pixels >= 0) & (pixels <= 1)).all():
         raise ImageError(
             f"the image has pixels from {pixels.min()} to {pixels.max()}; expected numbers in [0, 1]: divide 8-bit "
@@ -333,7 +334,7 @@ def _checked_image(image: ArrayLike) -> FloatArray:
 def _distinct_names(perturbations: tuple[Perturbation, ...]) -> tuple[str, ...]:
     names: list[str] = []
     for perturbation in perturbations:
-        # A family may occur twice with different settings; axes still need different names.
+        # A family may occur twice with different settings, but every axis needs its own name.
         before = sum(earlier.name == perturbation.name for earlier in perturbations[: len(names)])
         names.append(f"{perturbation.name} ({before + 1})" if before else perturbation.name)
     return tuple(names)
@@ -367,7 +368,7 @@ def _knot_cells(
 
 
 def _halves(triangles: Triangles | None, low: FloatArray, high: FloatArray) -> list[tuple[FloatArray | None, bool]]:
-    """The sides of the cells in a box, and whether each lies above the diagonal; one without a side if none crosses."""
+    """The sides of the cells in a box, and whether each is above the diagonal; (None, …) if no diagonal crosses it."""
     if triangles is None:
         return [(None, False)]
     least, most = triangles.range_of_side(low, high)

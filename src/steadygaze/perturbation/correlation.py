@@ -8,7 +8,7 @@ import numpy as np
 from .base import FloatArray, Perturbation
 
 SMALLEST_SIGMA, LARGEST_SIGMA = 0.2, 50
-"""Widths of a Gaussian in pixels; a smaller one leaves every pixel as it is."""
+"""The allowed widths of a Gaussian in pixels; a smaller one would leave every pixel unchanged."""
 
 
 def correlate(image: FloatArray, kernel: FloatArray) -> FloatArray:
@@ -26,7 +26,7 @@ def correlate(image: FloatArray, kernel: FloatArray) -> FloatArray:
 
 
 def blurred(image: FloatArray, sigma: float) -> FloatArray:
-    """Return an image (C, H, W) under a Gaussian of `sigma` pixels, cut at four sigma and scaled to sum one."""
+    """Return an image (C, H, W) blurred by a Gaussian of `sigma` pixels, cut at four sigma and scaled to sum to one."""
     reach = int(4.0 * sigma + 0.5)
     weights = np.exp(-0.5 * (np.arange(-reach, reach + 1) / sigma) ** 2)
     weights /= weights.sum()
@@ -36,8 +36,8 @@ def blurred(image: FloatArray, sigma: float) -> FloatArray:
 def line_kernel(dx: float, dy: float) -> FloatArray:
     """Return the kernel (h, w) of a centred line from (−dx/2, −dy/2) to (dx/2, dy/2), with y down; it sums to one.
 
-    Along the longer axis, a pixel counts the part of the line inside its unit interval. Along the other axis, the line
-    is shared linearly between the two nearest pixels.
+    Along the longer axis, the weight of a pixel is the part of the line inside its unit interval. Along the other axis,
+    the line is divided linearly between the two nearest pixels.
 
     >>> line_kernel(4.0, 0.0)
     array([[0.125, 0.25 , 0.25 , 0.25 , 0.125]])
@@ -47,7 +47,7 @@ def line_kernel(dx: float, dy: float) -> FloatArray:
     half, tilt = 0.5 * abs(dx), dy / dx
     width, height = ceil(half - 0.5), ceil(abs(tilt) * half)
     kernel = np.zeros((2 * height + 1, 2 * width + 1))
-    # The weight is linear between two neighbours of these places: its value in the middle is its mean.
+    # Between neighbours of these places the weight is linear: its mean is its value in the middle.
     sides = [number + 0.5 for number in range(-width - 1, width + 1)]
     rows = [row / tilt for row in range(-height, height + 1)] if tilt else []
     places = np.unique(np.clip([-half, half, *sides, *rows], -half, half))
@@ -62,6 +62,6 @@ def line_kernel(dx: float, dy: float) -> FloatArray:
 
 
 def check_sigma(one: Perturbation, sigma: float) -> None:
-    """Refuse a width of a Gaussian that no image can show."""
+    """Refuse a width of a Gaussian that is too small to change an image, or too large."""
     if not SMALLEST_SIGMA <= sigma <= LARGEST_SIGMA:
         one.refuse(f"sigma={sigma:g}; expected pixels from {SMALLEST_SIGMA} to {LARGEST_SIGMA}, for example 1.5")

@@ -1,7 +1,7 @@
 """Images that are not piecewise affine in theta: their definition, and enclosures on boxes of thetas.
 
-First the movements, with one look-up; then the changes of light, each computed from the moved image, are added. The
-clip is not part of it.
+Movements come first, with one look-up; then the changes of light are added, each computed from the moved image. The
+clip to [0, 1] is left to the callers.
 """
 
 from dataclasses import dataclass
@@ -16,8 +16,8 @@ from .movement import Moved, movements_of
 from .scalar_forms import Box, Form
 
 COORDINATES = 8.0
-"""How many times its coordinates' rounding enters a looked-up pixel, at most: a few operations, between pixels that
-differ by up to 1 along each of two axes."""
+"""The most that the rounding of its coordinates is multiplied by in a looked-up pixel: a few operations, between pixels
+that differ by up to 1 along each of two axes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ class Curve:
         return Form(total.coefficients, np.where(is_zero, 0.0, total.radius + gamma(2) * total.size + LEAST))
 
     def magnitudes(self, low: FloatArray, high: FloatArray) -> FloatArray:
-        """Bounds (pixels,) that, times a few roundings, bound the rounding of the image anywhere in a box (d,)."""
+        """Magnitudes (pixels,): times a few unit roundoffs, they bound the rounding of the image on a box (d,)."""
         box = Box.of(np.zeros((1, len(low))), np.ones((1, len(low))), low, high - low)
         largest = np.abs(self.x0).ravel()
         if self.moved is not None:

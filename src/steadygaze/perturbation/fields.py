@@ -1,7 +1,7 @@
-"""The kinds of values that a family's fields hold besides numbers and words: colours, and arrays from files.
+"""The values of a family's fields other than numbers and words: colours, and arrays from files.
 
-A file counts by its content: its text in a spec ends with a digest of the numbers that were read, equal contents
-compare equal, and a result stores the array itself.
+A file is identified by its content: its text in a spec ends with a digest of the numbers read, equal contents compare
+equal, and a result stores the array itself.
 """
 
 import hashlib
@@ -62,7 +62,7 @@ class Colour:
         return words.get(self.levels) or "/".join(repr(level).removesuffix(".0") for level in self.levels)
 
     def fits(self, channels: int) -> bool:
-        """Whether an image with that many channels can have the colour."""
+        """Whether the colour fits images with this many channels."""
         return len(self.levels) in (1, channels)
 
     @property
@@ -73,7 +73,7 @@ class Colour:
 
 @dataclass(frozen=True)
 class FileArray(ABC):
-    """Numbers that a file holds; two are equal if their numbers are, whatever the names of the files."""
+    """The numbers in a file; two are equal if their numbers are equal, whatever the names of the files."""
 
     expected: ClassVar[str]
     """The kind of file, for error messages."""
@@ -89,13 +89,13 @@ class FileArray(ABC):
 
     @classmethod
     def check(cls, values: FloatArray) -> None:
-        """Raise ValueError for an array of another kind; any numbers will do by default."""
+        """Raise ValueError for an array that does not fit; by default any finite numbers do."""
         if not np.isfinite(values).all():
             raise ValueError("not all numbers are finite")
 
     @classmethod
     def of(cls, value: object, arrays: Mapping[str, FloatArray] | None = None) -> Self:
-        """Return the array of a file name, or a given array; `arrays` are known contents by digest.
+        """Return the array in the file of this name, or a given array; `arrays` holds known contents by digest.
 
         Raises ValueError for other values, PerturbationError for a file that cannot be read or has changed.
         """
@@ -124,7 +124,7 @@ class FileArray(ABC):
             except ImageError as error:
                 raise PerturbationError(str(error)) from None
         if digest and found.digest != digest:
-            raise ValueError(f"the content has changed, its digest is {found.digest} now; leave #{digest} out")
+            raise ValueError(f"the content has changed: its digest is now {found.digest}; leave out #{digest}")
         return found
 
     @classmethod
@@ -154,7 +154,7 @@ class Picture(FileArray):
 
     @classmethod
     def check(cls, values: FloatArray) -> None:
-        """Raise ValueError for an array that is no image."""
+        """Raise ValueError for an array that is not an image."""
         _check_layers(values, "(channels, height, width)", 1)
 
 
@@ -170,7 +170,7 @@ class Layers(FileArray):
         _check_layers(values, "(channels and alpha, height, width)", 2)
 
 
-class Numbers(FileArray):
+class NumberFile(FileArray):
     """An array of finite numbers, of one to three axes."""
 
     expected = "an NPY file of finite numbers"
@@ -193,9 +193,9 @@ def file_digests(spec: str) -> list[str]:
 
 
 def without_names(spec: str, shorten: Callable[[str], str] = lambda name: "") -> str:
-    """Return a canonical spec whose files count by content alone: equal texts mean equal perturbations.
+    """Return a canonical spec that identifies files by content alone: equal texts mean equal perturbations.
 
-    `shorten` keeps a part of their names.
+    `shorten` chooses the part of each file name to keep.
 
     >>> without_names('blend:image="clouds.png#0123456789abcdef":0..0.5')
     'blend:image="#0123456789abcdef":0..0.5'

@@ -1,4 +1,4 @@
-"""Changes of light as sums Σ_f factor_f(theta) · part_f(image): what encloses them where images move or factors bend.
+"""Encloses changes of light for moving images and curved factors, as sums Σ_f factor_f(theta) · part_f(image).
 
 Parts are affine in the image. An affine family has one factor, theta itself, and one part, its slope.
 """
@@ -19,9 +19,9 @@ from .scalar_forms import Box, Form, parameter
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-PROBED = 64  # pixels whose influence is found at a time
+PROBED = 64  # pixels whose influence is computed in one batch
 MOST_PIXELS, MOST_ENTRIES = 1 << 14, 1 << 24
-"""Of an image that moves under a change that depends on its pixels: its size, and the weights of that dependence."""
+"""Limits for a moving image with a change that depends on its pixels: its pixels, and the weights of the dependence."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,21 +36,21 @@ class CurvedLight(Perturbation):
 
     @abstractmethod
     def factors(self, axis: int, box: Box) -> tuple[Form, ...]:
-        """Enclose the F factors on boxes, where theta is the parameter number `axis`."""
+        """Enclose the F factors on boxes; theta is parameter number `axis`."""
 
     @property
     @abstractmethod
     def script(self) -> str:
-        """The factors at one theta t as a function of JavaScript, for a report's page: (t) => […]."""
+        """The factors at one theta t as a JavaScript function, for the report's page: (t) => […]."""
 
     def change(self, image: FloatArray, low: float, high: float) -> tuple[FloatArray, FloatArray]:
-        """Refuse: there are no offset and slope."""
-        raise InternalError(f"{self.keyword} is curved: no affine form holds")
+        """Raise InternalError: a curved image has no offset and slope."""
+        raise InternalError(f"{self.keyword} is curved: it has no affine form")
 
 
 @dataclass(frozen=True, eq=False)
 class Light:
-    """One change of light of images of a shape (C, H, W), with the number of its parameter.
+    """One change of light for images of shape (C, H, W), with the number of its parameter.
 
     still: the image if nothing moves it; its parts are then computed once, and all proofs are about these numbers.
     """
@@ -67,7 +67,7 @@ class Light:
 
     @property
     def is_too_large(self) -> bool:
-        """Whether there are too many weights to find how the parts depend on the pixels."""
+        """Whether the image is too large, or has too many weights, to find how the parts depend on its pixels."""
         size = int(np.prod(self.shape))
         if self.is_fixed or size > MOST_PIXELS:
             return not self.is_fixed
@@ -88,12 +88,12 @@ class Light:
 
     @cached_property
     def constant(self) -> FloatArray:
-        """The parts (F, pixels) of the image that is still, or of a black one."""
+        """The parts (F, pixels) of the still image, or of a black one if the image moves."""
         return self.parts(np.zeros(self.shape) if self.still is None else self.still)
 
     @cached_property
     def operators(self) -> "list[csr_array]":
-        """How each part depends on the pixels: matrices (pixels, pixels), found pixel by pixel."""
+        """The linear dependence of each part on the pixels: matrices (pixels, pixels), computed pixel by pixel."""
         size = int(np.prod(self.shape))
         found: list[list[csr_array]] = [[] for _ in self.constant]
         for first in range(0, size, PROBED):
@@ -117,7 +117,7 @@ class Light:
         return total
 
     def size(self, largest: FloatArray, box: Box) -> FloatArray:
-        """A bound (pixels,) of Σ|terms| of the change, for images of at most the given size (pixels,) on one box."""
+        """A bound (pixels,) of Σ|terms| of the change on one box, for images with pixels up to `largest` (pixels,)."""
         total = np.zeros(len(largest))
         for number, factor in enumerate(self.factors(box)):
             part = np.abs(self.constant[number])
@@ -143,5 +143,5 @@ class Light:
 
     @staticmethod
     def _spread(factor: Form) -> Form:
-        """A factor for all pixels."""
+        """A factor with an axis for the pixels."""
         return Form(factor.coefficients[:, :, None], factor.radius[:, None])

@@ -20,7 +20,7 @@ from .base import FloatArray, Perturbation
 from .scalar_forms import Box, Form
 
 BORDERS = ("zero", "edge")
-"""What a pixel may see outside the image."""
+"""The pixels outside the image: zero, or the nearest pixel of the edge."""
 Matrix = tuple[tuple[Form, Form, Form], tuple[Form, Form, Form]]
 """An affine map of coordinates (2, 3): the factors of column and row, and a constant."""
 
@@ -33,7 +33,7 @@ class Movement(Perturbation):
 
     @property
     def outside(self) -> str:
-        """What a pixel sees outside the image, one of BORDERS."""
+        """The pixels outside the image, one of BORDERS."""
         return "zero"
 
     @abstractmethod
@@ -43,11 +43,11 @@ class Movement(Perturbation):
     @property
     @abstractmethod
     def script(self) -> str:
-        """`source` at one theta t as a function of JavaScript, for a report's page: (t) => [[…], […]]."""
+        """`source` at one theta t as a JavaScript function, for the report's page: (t) => [[…], […]]."""
 
     @abstractmethod
     def enclose_source(self, axis: int, box: Box) -> Matrix:
-        """Enclose `source` on boxes, where theta is the parameter number `axis`."""
+        """Enclose `source` on boxes; theta is parameter number `axis`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +70,7 @@ class CurvedMovement(Movement):
 
     def knots(self) -> tuple[float, ...]:
         """Return zero if it lies inside the range."""
-        # At zero every pixel looks up itself: all of them bend there at once.
+        # At zero every pixel looks up itself, so all pixels have a kink there at once.
         return (0.0,) if self.low < 0.0 < self.high else ()
 
     def apply(self, image: FloatArray, thetas: FloatArray) -> FloatArray:
@@ -78,8 +78,8 @@ class CurvedMovement(Movement):
         return look_up(image, self.source(thetas), self.outside)
 
     def change(self, image: FloatArray, low: float, high: float) -> tuple[FloatArray, FloatArray]:
-        """Refuse: there are no offset and slope."""
-        raise InternalError(f"{self.keyword} is curved: no affine form holds")
+        """Raise InternalError: a curved image has no offset and slope."""
+        raise InternalError(f"{self.keyword} is curved: it has no affine form")
 
 
 def linear(box: Box, *entries: Form | float) -> Matrix:
@@ -89,7 +89,7 @@ def linear(box: Box, *entries: Form | float) -> Matrix:
 
 
 def look_up(pixels: FloatArray, source: FloatArray, outside: str) -> FloatArray:
-    """Look pixels (..., H, W) up bilinearly at the coordinates that source (B, 2, 3) gives: (B, ..., H, W).
+    """Look up pixels (..., H, W) bilinearly at the coordinates given by source (B, 2, 3): (B, ..., H, W).
 
     >>> half = np.array([[[1.0, 0.0, -0.5], [0.0, 1.0, 0.0]]])
     >>> look_up(np.array([[0.0, 1.0]]), half, "zero")
@@ -115,13 +115,13 @@ class Moved:
 
     @cached_property
     def outside(self) -> str:
-        """What a pixel sees outside the image; the same for all movements."""
+        """The pixels outside the image; the same for all movements."""
         return self.movements[0][1].outside
 
     def source(self, thetas: FloatArray) -> FloatArray:
         """The composed maps (B, 2, 3) at thetas (B, d)."""
         total = np.tile(np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]), (len(thetas), 1, 1))
-        # The image moves by the first movement first, so a pixel's coordinates pass through it last.
+        # The first movement moves the image first, so a pixel's coordinates pass through it last.
         for axis, movement in reversed(self.movements):
             own = movement.source(thetas[:, axis])
             last = own[:, :, :2] @ total
@@ -159,7 +159,7 @@ class Moved:
 
 
 def _after(second: Matrix, first: Matrix) -> Matrix:
-    """The coordinates after two maps."""
+    """The composition of two affine maps of coordinates."""
     rows = []
     for a, b, c in second:
         entries = [a.times(first[0][k]) + b.times(first[1][k]) for k in range(3)]

@@ -2,7 +2,7 @@
 
 A looked-up pixel is a bilinear function of its coordinates between neighbouring knots, the whole numbers. Minus any
 affine function, it is largest and smallest at corners of the rectangles into which knots cut the range of the
-coordinates. So a whole range is enclosed by the values at finitely many points, whatever the movement is.
+coordinates. So the values at finitely many points enclose a whole range, whatever the movement is.
 """
 
 import numpy as np
@@ -12,9 +12,9 @@ from ..compiling import compiled
 
 @compiled
 def place_breaks(low, high, last, breaks, cell, share):
-    """Write the ends of a range and the knots inside it, the cell and the place in the cell of each; return how many.
+    """Write the ends of a range and the knots inside it, each with its cell and its place in the cell; return how many.
 
-    Knots are 0 … last; beyond them the pixel is the same as at the nearest one.
+    Knots are 0 … last; beyond them the pixel is the same as at the nearest knot.
     """
     breaks[0] = low
     count = 1
@@ -80,7 +80,7 @@ def look_up(pixels, row, column, share_y, share_x):
 
 @compiled
 def look_up_all(padded, source, moved):
-    """Look N images up at the coordinates that source (B, 2, 3) gives: moved (B, N, H, W); padded as below."""
+    """Look up N images, padded as below, at the coordinates given by source (B, 2, 3): moved (B, N, H, W)."""
     count, height, width = padded.shape[0], padded.shape[1] - 2, padded.shape[2] - 2
     for b in range(len(source)):
         for row in range(height):
@@ -126,7 +126,7 @@ def enclose_moved(padded, coordinates, radii, unit, least, x, y, breaks, cells, 
 
     padded (C, H + 2, W + 2): the pixels with their border. A pixel at (column, row) from the centre looks up
     coordinates[b, axis, :, 0] · column + coordinates[b, axis, :, 1] · row + coordinates[b, axis, :, 2], as forms
-    (1 + d,) that are off by radii (B, 2, 3). x, y and form (1 + d,), and breaks, cells and shares (2, n) are for notes.
+    (1 + d,) that are off by radii (B, 2, 3). Scratch space: x, y and form (1 + d,); breaks, cells and shares (2, n).
     """
     boxes, rows = forms.shape[:2]
     channels, height, width = padded.shape[0], padded.shape[1] - 2, padded.shape[2] - 2

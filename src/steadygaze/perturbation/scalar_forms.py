@@ -1,4 +1,4 @@
-"""Functions of single parameters on boxes as affine forms with proved remainders, and the products of such forms.
+"""Encloses functions of single parameters on boxes by affine forms with proved remainders, and multiplies such forms.
 
 A box is theta_i = middle_i + half_i · e_i with e in [−1, 1]^d. A form is centre + Σ_i coefficient_i · e_i + r with
 |r| ≤ radius. Every radius includes the rounding of its form.
@@ -12,13 +12,13 @@ from ..tolerances import LEAST, UNIT, gamma
 from .base import FloatArray
 
 TRIGONOMETRIC = 32.0 * UNIT
-"""Bound of the error of a sine or cosine of at most 180°: the angle in radians, which is rounded twice and below 3.2 in
-size, and the value, which common libraries give to within 4 units in the last place."""
+"""Error bound for a sine or cosine of an angle up to ±180°: the angle in radians is at most 3.2 and rounded twice, and
+common libraries compute the value to within 4 units in the last place."""
 
 
 @dataclass(frozen=True, eq=False)
 class Box:
-    """Boxes of thetas: middle and half (B, d), rounded so that they cover the boxes that they stand for."""
+    """Boxes of thetas: middle and half width (B, d), rounded outward to cover the boxes that they represent."""
 
     middle: FloatArray
     half: FloatArray
@@ -28,7 +28,7 @@ class Box:
         """The boxes from low to high (B, d) in t, where theta is start + t · widths."""
         middle = 0.5 * (low + high)
         reach = np.maximum(high - middle, middle - low) * (1.0 + 4.0 * UNIT)
-        # The conversion to theta is rounded a few times, by a share of its terms.
+        # The conversion to theta rounds a few times, relative to its terms.
         rounding = 8.0 * UNIT * (np.abs(start) + (np.abs(middle) + reach) * widths)
         return cls(start + middle * widths, reach * widths * (1.0 + 4.0 * UNIT) + rounding)
 
@@ -58,7 +58,7 @@ class Form:
 
     @property
     def size(self) -> FloatArray:
-        """A bound (B, ...) of the number's size, as computed."""
+        """A bound (B, ...) of the number's size, in rounded arithmetic."""
         return np.abs(self.coefficients).sum(axis=1) + self.radius
 
     def __add__(self, other: "Form") -> "Form":
@@ -106,7 +106,7 @@ def cosine(axis: int, box: Box, *, quarter: int = 0) -> Form:
 def reciprocal(axis: int, box: Box) -> Form:
     """1 / (1 + theta): below its chord by at most an eighth of its largest second derivative times the width squared.
 
-    Nothing is known where 1 + theta may vanish.
+    The radius is infinite where 1 + theta may vanish.
     """
     middle = 1.0 + box.middle[:, axis]
     half = box.half[:, axis] + 4.0 * UNIT * (np.abs(middle) + box.half[:, axis])
@@ -127,6 +127,6 @@ def fold(low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray, Flo
     """
     is_bent = (low < 0.0) & (high > 0.0)
     slope = np.where(is_bent, high / np.where(is_bent, high - low, 1.0), low >= 0.0)
-    # The chord runs above the function by at most −slope · low, reached at zero.
+    # The chord lies above the function by at most −slope · low, reached at zero.
     half = np.where(is_bent, -0.5 * slope * low, 0.0)
     return slope, half, half * (1.0 + 8.0 * UNIT)

@@ -1,7 +1,7 @@
 """Two translations at once, interpolated on triangles: the image is affine in both parameters on each of them.
 
-Every unit cell of the two offsets is cut by the diagonal along which both parameters grow alike. On either triangle the
-image interpolates the three shifts by whole pixels at its corners; vacated pixels are zero. The expected map and a mask
+Every unit cell of the two offsets is cut by the diagonal along which both parameters grow equally. On either triangle
+the image interpolates the three whole-pixel shifts at its corners; vacated pixels are zero. The expected map and a mask
 move in the same way.
 """
 
@@ -20,14 +20,14 @@ from .scalar_forms import Box, Form, fold
 
 @dataclass(frozen=True, eq=False)
 class Triangles:
-    """The parameters and the translations along both axes, the one to the right or left first."""
+    """The parameters and the translations along both axes, the horizontal one first."""
 
     axes: tuple[int, int]
     parts: tuple[Translate, Translate]
 
     @classmethod
     def of(cls, perturbations: Sequence[Perturbation]) -> "Triangles | None":
-        """The two translations with interp=triangle; None if there are fewer. Refuses other movements beside one."""
+        """The two translations with interp=triangle, None if there are fewer; refuses one beside other movements."""
         chosen = [(axis, one) for axis, one in enumerate(perturbations) if isinstance(one, Translate)]
         chosen = [(axis, one) for axis, one in chosen if one.interp == TRIANGLE]
         if not chosen:
@@ -72,14 +72,14 @@ class Triangles:
         return images
 
     def side(self, low: FloatArray, dimension: int) -> FloatArray:
-        """The form (d+1,) of theta that vanishes on the diagonal of the unit cell above a corner (d,)."""
+        """The form (d+1,) of theta that vanishes on the diagonal of the unit cell with this lower corner (d,)."""
         row = np.zeros(dimension + 1)
         row[list(self.axes)] = 1.0, -1.0
         row[-1] = floor(low[self.axes[1]]) - floor(low[self.axes[0]])
         return row
 
     def range_of_side(self, low: FloatArray, high: FloatArray) -> tuple[float, float]:
-        """The ends of `side` on a box inside one unit cell; refuses a corner that is close to the diagonal."""
+        """The range of `side` on a box inside one unit cell; refuses a corner that nearly touches the diagonal."""
         first, second = self.axes
         row = self.side(low, len(low))
         ends = [float(x - y + row[-1]) for x, y in ((low[first], high[second]), (high[first], low[second]))]
@@ -97,7 +97,7 @@ class Triangles:
     def change(
         self, pixels: FloatArray, low: FloatArray, *, is_above: bool
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Offset, and slopes along both axes, on one triangle of the unit cell above a corner (d,).
+        """Offset, and slopes along both axes, on one triangle of the unit cell with this lower corner (d,).
 
         Pixels (..., H, W) gain offset + Σ theta · slope. is_above: the triangle where `side` is positive.
         """
@@ -105,7 +105,7 @@ class Triangles:
         beside = (i + 1, j) if is_above else (i, j + 1)
         start, middle, end = (self.shifted(pixels, *place) for place in ((i, j), beside, (i + 1, j + 1)))
         slopes = (middle - start, end - middle) if is_above else (end - middle, middle - start)
-        # Anchored at the corner nearest to 0: beside 0 the offset is exactly zero.
+        # Anchor at the corner nearest to 0: in the cells at 0 the offset is exactly zero.
         corners = {(i, j): start, beside: middle, (i + 1, j + 1): end}
         nearest = min(corners, key=lambda place: abs(place[0]) + abs(place[1]))
         return corners[nearest] - nearest[0] * slopes[0] - nearest[1] * slopes[1] - pixels, *slopes
@@ -130,7 +130,7 @@ class Triangles:
             coefficients[number, 1 + first] = wide * (end - below + slope * bend)
             coefficients[number, 1 + second] = high * (below - start - slope * bend)
             size = np.abs(start) + np.abs(right) + np.abs(below) + np.abs(end)
-            # Beyond the unit cell by rounding, the pixels change by at most their range for each unit.
+            # Where rounding leaves the unit cell, the pixels change by at most their range per unit.
             beyond = sum(max(0.0, width - at, at + width - 1.0) for at, width in ((u, wide), (v, high)))
             own = rest * np.abs(bend) * (1.0 + 8.0 * UNIT) + gamma(64) * size * (1.0 + wide + high)
             radius[number] = np.where(size > 0.0, own + LEAST, 0.0) + 4.0 * beyond * spread[:, None, None]

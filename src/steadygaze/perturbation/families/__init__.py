@@ -1,8 +1,8 @@
 """The families of perturbations, one file each, and the parser of spec texts: keyword[:key=value,...][:low..high].
 
-A value with a colon or a comma stands in double quotes.
+A value with a colon or a comma must be in double quotes.
 
-A new family is one new file in this folder; its fields become the keys of its spec. `shift` is the only spec of two
+A new family is one new file in this folder; its fields become the keys of its spec. `shift` is the only spec with two
 parameters.
 """
 
@@ -37,7 +37,7 @@ def find_families() -> dict[str, type[Perturbation]]:
         for family in vars(module).values():
             if not (isinstance(family, type) and issubclass(family, Perturbation)):
                 continue
-            # A file may import another family to build on it; count only the file's own families.
+            # A file may import other families to build on them; only its own classes count.
             if family.__module__ != module.__name__ or family.__abstractmethods__:
                 continue
             if family.keyword in found:
@@ -48,9 +48,9 @@ def find_families() -> dict[str, type[Perturbation]]:
 
 
 def parse_spec(text: str, arrays: Mapping[str, FloatArray] | None = None) -> Perturbation:
-    """Return the perturbation that a spec describes; PerturbationError explains a wrong spec.
+    """Return the perturbation that a spec describes; raises PerturbationError for a wrong spec.
 
-    `arrays` holds contents of files by digest, as `Perturbation.arrays` gives them: these files are not read again.
+    `arrays` holds contents of files by digest, as `Perturbation.arrays` returns them: these files are not read again.
 
     >>> parse_spec("patch:x=1,y=2,w=3,h=4,tone=-1:0..0.5").name
     'dark patch 3×4 at (1, 2)'
@@ -207,10 +207,10 @@ def _read_range(text: str, part: str) -> tuple[float, float]:
 
 
 def _read_ranges(text: str, part: str) -> tuple[tuple[float, float], tuple[float, float]]:
-    """The ranges of both parameters of a shift: one for both, or one each."""
+    """The ranges of both parameters of a shift: one for both, or one for each."""
     first, *others = part.split("/")
     if len(others) > 1:
-        _refuse(text, f"a shift has two parameters, {_quote(part)} has {len(others) + 1} ranges")
+        _refuse(text, f"a shift has two parameters, but {_quote(part)} has {len(others) + 1} ranges; give one or two")
     return _read_range(text, first), _read_range(text, others[0] if others else first)
 
 

@@ -11,7 +11,7 @@ from ..fields import Picture
 class Blend(Mix):
     """Mix the image with another one of the same size, for theta in 0..1; at theta = 1 only the other one is left.
 
-    image: a PNG, JPEG or NPY file, grey or with the channels of the image.
+    image: a PNG, JPEG or NPY file, grey or with as many channels as the image.
 
     >>> import numpy as np
     >>> Blend(image=np.zeros((1, 2, 2))).name

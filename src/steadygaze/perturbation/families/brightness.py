@@ -1,4 +1,4 @@
-"""Brightness: adds theta to every pixel, or to those of one channel. Keeps the expected attention map."""
+"""Brightness: adds theta to every pixel, or to the pixels of one channel. Keeps the expected attention map."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -8,7 +8,7 @@ import numpy as np
 from ..base import LARGEST_WHOLE_NUMBER, FloatArray, Ramp
 
 CHANNELS = {"r": 0, "g": 1, "b": 2}
-"""Names of the channels of colour images."""
+"""The numbers of the channels of colour images, by name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,9 @@ class Brightness(Ramp):
 
     def check(self, shape: tuple[int, int, int]) -> None:
         if self.channel in CHANNELS and shape[0] != len(CHANNELS):
-            self.refuse(f"channel={self.channel} needs a colour image, this one has {shape[0]}; give a number")
+            self.refuse(
+                f"channel={self.channel} needs an RGB image, but this one has {shape[0]} channel(s); give a number"
+            )
         if self.channel != "all" and self._number >= shape[0]:
             self.refuse(f"channel={self.channel}, but the image has the channels 0 to {shape[0] - 1}; give one of them")
 

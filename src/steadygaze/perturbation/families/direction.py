@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..base import FloatArray, Ramp
-from ..fields import Numbers
+from ..fields import NumberFile
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +21,7 @@ class Direction(Ramp):
     keyword: ClassVar[str] = "direction"
     example: ClassVar[str] = 'direction:file="D.npy":-1..1'
 
-    file: Numbers
+    file: NumberFile
 
     @property
     def name(self) -> str:

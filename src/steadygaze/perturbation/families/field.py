@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..base import FloatArray, Ramp
-from ..fields import Numbers
+from ..fields import NumberFile
 
 KINDS = {
     "x": lambda x, y: x,
@@ -20,7 +20,7 @@ KINDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Field(Ramp):
-    """Add theta times a field, or multiply by one plus it, by default for theta in 0..1.
+    """Add theta times a field f, or multiply by 1 + theta f, by default for theta in 0..1.
 
     kind: x, y, xy (x times y), radial ((x² + y²) / 2), x2 (x²) or y2 (y²); x runs from -1 at the left to 1 at the right
     edge, y from -1 at the top to 1 at the bottom. file: an NPY array (H, W) or (C, H, W) instead. mode: add or times.
@@ -33,7 +33,7 @@ class Field(Ramp):
     example: ClassVar[str] = "field:kind=radial,mode=times:-0.5..0.5"
 
     kind: str = ""
-    file: Numbers | None = None
+    file: NumberFile | None = None
     mode: str = "add"
 
     @property

@@ -1,4 +1,4 @@
-"""Hue: turns colours in the chroma plane of YIQ by theta degrees. Keeps the expected attention map."""
+"""Hue: rotates colours in the chroma plane of YIQ by theta degrees. Keeps the expected attention map."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -10,16 +10,16 @@ from ..lights import CurvedLight
 from ..scalar_forms import Box, Form, cosine
 
 YIQ = np.array([[0.299, 0.587, 0.114], [0.5959, -0.2746, -0.3213], [0.2115, -0.5227, 0.3112]])
-"""Luma Y and chroma I and Q of a pixel with red, green and blue."""
+"""The matrix from red, green and blue to luma Y and chroma I and Q."""
 CHROMA = np.linalg.inv(YIQ) @ np.diag([0.0, 1.0, 1.0]) @ YIQ
-"""A pixel without its luma."""
+"""The matrix from a pixel to its chroma part, in red, green and blue."""
 QUARTER = np.linalg.inv(YIQ) @ np.array([[0.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]]) @ YIQ
-"""The chroma of a pixel after a quarter turn."""
+"""The matrix from a pixel to its chroma part after a quarter turn."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Hue(CurvedLight):
-    """Turn hues by theta degrees, by default for theta in -20..20; luma stays the same.
+    """Rotate hues by theta degrees, by default for theta in -20..20; luma stays the same.
 
     >>> Hue(range=(0, 90)).spec
     'hue:0..90'
@@ -50,7 +50,7 @@ class Hue(CurvedLight):
 
     def check(self, shape: tuple[int, int, int]) -> None:
         if shape[0] != 3:
-            self.refuse(f"the image has {shape[0]} channels; only images with red, green and blue have hues")
+            self.refuse(f"the image has {shape[0]} channel(s); only images with red, green and blue have hues")
 
     def apply(self, image: FloatArray, thetas: FloatArray) -> FloatArray:
         turn = np.deg2rad(thetas)[:, None, None, None]

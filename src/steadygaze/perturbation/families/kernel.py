@@ -7,7 +7,7 @@ import numpy as np
 
 from ..base import FloatArray, Mix
 from ..correlation import correlate
-from ..fields import Numbers
+from ..fields import NumberFile
 
 LARGEST = 201
 """The longest side of a kernel."""
@@ -16,10 +16,10 @@ SUM_TOLERANCE = 1e-6
 
 @dataclass(frozen=True, kw_only=True)
 class Kernel(Mix):
-    """Mix the image with its correlation with a kernel, for theta in 0..1; at theta = 1 only that is left.
+    """Mix the image with its correlation with a kernel, for theta in 0..1; at theta = 1 only the correlation is left.
 
-    file: an NPY array (h, w) with odd sides that sums to one; normalise=1 scales it to do so. It is not flipped. Edge
-    pixels are repeated beyond the image.
+    file: an NPY array (h, w) with odd sides that sums to one; normalise=1 scales it to sum to one. The kernel is not
+    flipped. Edge pixels are repeated beyond the image.
 
     >>> Kernel(file=np.full((3, 3), 1.0), normalise=1).name
     'kernel array'
@@ -29,7 +29,7 @@ class Kernel(Mix):
     example: ClassVar[str] = 'kernel:file="K.npy"'
     share_of: ClassVar[str] = "the image under the kernel"
 
-    file: Numbers
+    file: NumberFile
     normalise: int = 0
 
     @property
@@ -41,7 +41,7 @@ class Kernel(Mix):
         if kernel.ndim != 2 or not all(side % 2 and side <= LARGEST for side in kernel.shape):
             self.refuse(f"file: {self.file.short} has shape {kernel.shape}; expected odd sides (h, w) up to {LARGEST}")
         if self.normalise not in (0, 1):
-            self.refuse(f"normalise={self.normalise} is neither 0 nor 1 (scale the kernel to sum one)")
+            self.refuse(f"normalise={self.normalise}; expected 0, or 1 to scale the kernel to sum to one")
         if self.normalise and abs(total) <= SUM_TOLERANCE * np.abs(kernel).sum():
             self.refuse(f"file: {self.file.short} sums to {total:g}; a kernel that sums to zero cannot be scaled")
         if not self.normalise and not abs(total - 1.0) <= SUM_TOLERANCE:

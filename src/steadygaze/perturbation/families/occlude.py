@@ -11,7 +11,7 @@ GREY = Colour((0.5,))
 
 @dataclass(frozen=True, kw_only=True)
 class Occlude(Rectangle, Mix):
-    """Mix columns x..x+w-1 and rows y..y+h-1 with a colour, for theta in 0..1; at theta = 1 it covers them.
+    """Mix columns x..x+w-1 and rows y..y+h-1 with a colour, for theta in 0..1; at theta = 1 the colour covers them.
 
     >>> Occlude(x=2, y=3, w=4, h=4, colour="black").spec
     'occlude:x=2,y=3,w=4,h=4,colour=black'

@@ -1,4 +1,4 @@
-"""Overlay: a picture fades in where its alpha says, x + theta m (c − x). Keeps the expected attention map."""
+"""Overlay: a picture fades in according to its alpha, x + theta m (c − x). Keeps the expected attention map."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -9,9 +9,9 @@ from ..fields import Layers
 
 @dataclass(frozen=True, kw_only=True)
 class Overlay(Mix):
-    """Lay a picture with transparency over the image, for theta in 0..1; at theta = 1 as an image editor would.
+    """Lay a picture with transparency over the image, for theta in 0..1; theta = 1 is the overlay of an image editor.
 
-    image: a PNG with an alpha channel, of the size of the image; alpha is the mask.
+    image: a PNG with an alpha channel, of the same size as the image; alpha is the mask.
 
     >>> import numpy as np
     >>> Overlay(image=np.ones((2, 4, 4))).name

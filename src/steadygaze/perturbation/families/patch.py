@@ -28,7 +28,7 @@ class Patch(Rectangle):
     def check_fields(self) -> None:
         super().check_fields()
         if self.tone not in (1, -1):
-            self.refuse(f"tone={self.tone} is neither 1 (adds the density) nor -1 (subtracts it)")
+            self.refuse(f"tone={self.tone}; expected 1 (adds the density) or -1 (subtracts it)")
 
     def slope(self, image: FloatArray) -> FloatArray:
         return self.tone * self.inside(image)

@@ -39,14 +39,14 @@ class Rotate(CurvedMovement):
         return "theta counts degrees, and beyond ±180 the images repeat"
 
     def knots(self) -> tuple[float, ...]:
-        # Quarter turns take whole pixels to whole pixels: all pixels bend there at once.
+        # Quarter turns map whole pixels to whole pixels, so all pixels have a kink there at once.
         first, last = floor(self.low / 90.0) + 1, ceil(self.high / 90.0)
         return tuple(90.0 * number for number in range(first, last))
 
     def source(self, thetas: FloatArray) -> FloatArray:
         turn = np.deg2rad(thetas)
         cos, sin, none = np.cos(turn), np.sin(turn), np.zeros(len(thetas))
-        # Rows count downwards: a turn that looks counter-clockwise has the opposite sign in these coordinates.
+        # Rows count downwards: a visibly counter-clockwise turn has the opposite sign in these coordinates.
         return np.stack([np.stack([cos, -sin, none], axis=1), np.stack([sin, cos, none], axis=1)], axis=1)
 
     @property

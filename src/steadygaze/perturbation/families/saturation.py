@@ -13,7 +13,7 @@ GREY = np.array([0.299, 0.587, 0.114])
 
 @dataclass(frozen=True, kw_only=True)
 class Saturation(Ramp):
-    """Multiply the distance of every colour from its grey by 1 + theta, by default for theta in -1..1; -1 leaves grey.
+    """Multiply the distance of every colour from its grey by 1 + theta, by default for theta in -1..1; -1 gives grey.
 
     The grey of r, g, b is 0.299 r + 0.587 g + 0.114 b. Only for images with three channels.
 
@@ -38,7 +38,7 @@ class Saturation(Ramp):
 
     def check(self, shape: tuple[int, int, int]) -> None:
         if shape[0] != len(GREY):
-            self.refuse(f"the image has {shape[0]} channel(s); only colour images with three have a saturation")
+            self.refuse(f"the image has {shape[0]} channel(s); only images with red, green and blue have a saturation")
 
     def slope(self, image: FloatArray) -> FloatArray:
         return image - np.tensordot(GREY, image, axes=1)

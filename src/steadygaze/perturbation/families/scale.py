@@ -13,7 +13,7 @@ from ..scalar_forms import Box, reciprocal
 
 @dataclass(frozen=True, kw_only=True)
 class Scale(CurvedMovement):
-    """Enlarge by a factor, by default 0.9..1.1; zero outside, or border=edge. The range is that of the factor.
+    """Enlarge by a factor, by default 0.9..1.1; zero outside, or border=edge. The range is given for the factor.
 
     Theta is the factor minus 1: zero is the unperturbed image, as for every family.
 
@@ -38,7 +38,7 @@ class Scale(CurvedMovement):
 
     @property
     def why_no_wider(self) -> str:
-        return "a factor of zero leaves no image, and beyond tenfold changes hardly any of it is left"
+        return "below 0.1 or above 10 hardly anything of the image is left"
 
     @property
     def low(self) -> float:

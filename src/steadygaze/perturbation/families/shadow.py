@@ -13,7 +13,7 @@ SIDES = ("left", "right", "top", "bottom")
 
 @dataclass(frozen=True, kw_only=True)
 class Shadow(Mix):
-    """Darken one side of the image, or the white part of a mask, for theta in 0..1; at theta = 1 it is black.
+    """Darken one side of the image, or the white part of a mask, for theta in 0..1; at theta = 1 the shadow is black.
 
     side: left, right, top or bottom. at: where the shadow ends, as a share of the width or height from the left or top.
     soft: the width of its edge, in the same unit; the mask falls linearly from 1 to 0. image: a grey mask instead.
@@ -38,7 +38,7 @@ class Shadow(Mix):
     def check_fields(self) -> None:
         if self.image is not None:
             if self.side or self.at != 0.5 or self.soft != 0.1:
-                self.refuse("side, at and soft do not go with image; give a side or an image")
+                self.refuse("side, at and soft cannot be combined with image; give a side or an image")
             return
         if self.side not in SIDES:
             given = f"is {self.side[:80]!r}" if self.side else "is missing"

@@ -36,7 +36,7 @@ class Sharpen(Ramp):
 
     @property
     def why_no_wider(self) -> str:
-        return "theta is the strength, and blur is what a negative one would do"
+        return "theta is the strength; use blur instead of a negative one"
 
     def check_fields(self) -> None:
         check_sigma(self, self.sigma)

@@ -32,7 +32,7 @@ class Shear(CurvedMovement):
     def check_fields(self) -> None:
         super().check_fields()
         if self.axis not in ("x", "y"):
-            self.refuse(f"axis={self.axis} is neither x (rows slide) nor y (columns slide)")
+            self.refuse(f"axis={self.axis}; expected x (rows slide) or y (columns slide)")
 
     @property
     def default_range(self) -> tuple[float, float]:

@@ -14,8 +14,9 @@ Ends = tuple[float, float]
 class Shift:
     """Move by theta_x pixels right and theta_y pixels down, by default -|dx|..|dx| and -|dy|..|dy|.
 
-    Bilinear, as image libraries do, which is curved; or affine on the two triangles of every unit cell, which is exact
-    in every engine: interp=triangle. A range after the keys holds for both, `low..high`, or for one each:
+    By default the image is interpolated bilinearly, as by image libraries; such images are curved, and only a
+    refinement takes them. With interp=triangle it is affine on the two triangles of every unit cell, and every engine
+    takes it. A range after the keys holds for both parameters, `low..high`, or gives one for each,
     `lowx..highx/lowy..highy`.
 
     >>> [one.spec for one in Shift(dx=2, dy=1).parts]

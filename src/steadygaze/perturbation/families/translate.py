@@ -1,6 +1,6 @@
 """Translation along one axis: theta counts pixels; between whole pixels the image is interpolated linearly.
 
-Vacated pixels are zero, in the image and in the expected attention map, which moves in the same way. One pixel is the
+The expected attention map moves in the same way; vacated pixels of both are zero. A translation by one pixel is the
 paper's x0 + theta * (shift(x0) - x0), with its zero padding.
 """
 
@@ -15,20 +15,20 @@ from ..base import FloatArray
 from ..movement import Matrix, Movement, linear
 from ..scalar_forms import Box, Form, parameter
 
-# Ends of a range this close to a whole pixel snap to it: 30 * 0.1 must not leave a sliver beyond the knot at 3.
+# The ends of a range snap to a whole pixel within this distance: 30 * 0.1 must not leave a sliver beyond the knot at 3.
 SNAP = 1e-6
 
 BILINEAR, TRIANGLE = "bilinear", "triangle"
-"""How two translations at once interpolate: by the product of both, or affinely on the triangles of every unit cell."""
+"""Interpolation of two translations at once: by the product of both, or affinely on two triangles of a unit cell."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Translate(Movement):
     """Move by theta pixels right (dx > 0), left (dx < 0), down (dy > 0) or up (dy < 0); by default 0..|dx or dy|.
 
-    Negative thetas move the other way, by at most the same length. Exact for linear interpolation: there is a knot at
-    every whole pixel inside the range. interp says how it interpolates together with a translation along the other
-    axis; alone, both are linear.
+    Negative thetas move the other way, by at most the same length. Linear interpolation is represented exactly, with a
+    knot at every whole pixel inside the range. interp chooses the interpolation together with a translation along the
+    other axis; alone, both are linear.
 
     >>> Translate(dx=-3).knots(), Translate(dy=2, range=(-1, 1.5)).knots()
     ((1.0, 2.0), (0.0, 1.0))
@@ -43,7 +43,7 @@ class Translate(Movement):
 
     @property
     def length(self) -> int:
-        """The most pixels that it moves."""
+        """The most pixels by which it moves the image."""
         return abs(self.dx or self.dy)
 
     @property
@@ -137,6 +137,6 @@ class Translate(Movement):
         if not low < high <= step + 1:
             raise InternalError(f"{self.spec}: [{low}, {high}] is not inside one whole pixel")
         slope = self.shift(image, step + 1) - self.shift(image, step)
-        # Anchored at the end nearer to 0: beside 0 the offset is exactly zero on both sides.
+        # Anchor at the end nearer to 0: next to 0 the offset is exactly zero on both sides.
         anchor = step if step >= 0 else step + 1
         return self.shift(image, anchor) - anchor * slope - image, slope
