@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steadygaze.exact import ExactLabels, Outcome
+from steadygaze.exact import ExactLabels, LabelOutcome
 from support.networks.search_problems import random_problem
 from support.oracles import exact_margin
 from support.oracles.exact_outcomes import regions_within, true_outcome
@@ -39,7 +39,7 @@ def check(question, points: np.ndarray, inflation: float) -> None:
         assert settlement.outcome is true_outcome(regions, label)
         if settlement.witness is not None:
             assert exact_margin.margin(compound, label, settlement.witness) < 0
-        assert settlement.outcome not in (Outcome.LOST, Outcome.MIXED) or settlement.witness is not None
+        assert settlement.outcome not in (LabelOutcome.LOST, LabelOutcome.MIXED) or settlement.witness is not None
 
 
 @settings(max_examples=40, deadline=None)
@@ -107,10 +107,10 @@ def test_random_thetas_agree_with_the_outcome(seed):
         value = exact_margin.margin(compound, 0, theta)
         signs.add((value > 0) - (value < 0))
     allowed = {
-        Outcome.KEPT: {1},
-        Outcome.LOST: {-1},
-        Outcome.MIXED: {-1, 0, 1},
-        Outcome.TIED: {0, 1} if settlement.has_kept else {0, -1},
+        LabelOutcome.KEPT: {1},
+        LabelOutcome.LOST: {-1},
+        LabelOutcome.MIXED: {-1, 0, 1},
+        LabelOutcome.TIED: {0, 1} if settlement.has_kept else {0, -1},
     }
     assert signs <= allowed[settlement.outcome]
 

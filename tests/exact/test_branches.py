@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from steadygaze.compound import Compound
-from steadygaze.exact import ExactLabels, Outcome
+from steadygaze.exact import ExactLabels, LabelOutcome
 from steadygaze.network.graph import lower
 from steadygaze.network.joins import Concat, Sum, Winner
 from steadygaze.network.operators import MatMul, Mean, Relu, Reshape
@@ -38,7 +38,7 @@ def test_patterns_outcomes_and_shares_on_an_interval(seed):
             assert found.outcome is expected
             assert Fraction(found.shares.kept[0]) <= kept <= Fraction(found.shares.kept[1])
             assert Fraction(found.shares.lost[0]) <= lost <= Fraction(found.shares.lost[1])
-            assert found.outcome not in (Outcome.LOST, Outcome.MIXED) or found.witness is not None
+            assert found.outcome not in (LabelOutcome.LOST, LabelOutcome.MIXED) or found.witness is not None
             if found.witness is not None:
                 assert exact_margin.margin(compound, label, found.witness) < 0
 
@@ -57,7 +57,12 @@ def test_random_thetas_agree_on_a_square(seed):
         assert labels.margin_at(theta) == (truth, truth)
         assert exact_intervals.pattern_at(compound, theta) in found
         signs.add((truth > 0) - (truth < 0))
-    allowed = {Outcome.KEPT: {1}, Outcome.LOST: {-1}, Outcome.MIXED: {-1, 0, 1}, Outcome.TIED: {-1, 0, 1}}
+    allowed = {
+        LabelOutcome.KEPT: {1},
+        LabelOutcome.LOST: {-1},
+        LabelOutcome.MIXED: {-1, 0, 1},
+        LabelOutcome.TIED: {-1, 0, 1},
+    }
     assert signs <= allowed[settled.outcome]
 
 
@@ -119,7 +124,7 @@ def test_windows_behind_irrational_roots_are_enclosed():
         truth = exact_margin.margin(compound, 0, np.array([theta]))
         assert low - Fraction(1, 10**70) <= truth <= high + Fraction(1, 10**70)
         assert 0 < high - low < Fraction(1, 2**200)
-    assert labels.settle(ends, 0.0, **LIMITS).outcome is Outcome.KEPT
+    assert labels.settle(ends, 0.0, **LIMITS).outcome is LabelOutcome.KEPT
     assert labels.patterns(ends, **LIMITS) is None
     assert labels.pattern_at_original()[1].tolist() == [False, False, True, False]
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from steadygaze.exact import ExactLabels, Outcome
+from steadygaze.exact import ExactLabels, LabelOutcome
 from steadygaze.question import make_question
 
 SPECS = ["brightness:0..0.3", "patch:x=12,y=12,w=4,h=4"]
@@ -31,7 +31,7 @@ def test_small_triangles(name, specs):
         values = float_margins(question, thetas, question.label)
         assert np.abs(values).min() > 1e-6
         settlement = labels.settle(vertices, 1e-12, limit_seconds=60)
-        assert settlement.outcome is (Outcome.KEPT if values.min() > 0 else Outcome.LOST)
+        assert settlement.outcome is (LabelOutcome.KEPT if values.min() > 0 else LabelOutcome.LOST)
         for theta, value in zip(thetas[:3], values, strict=False):
             assert float(labels.margin_at(theta).low) == pytest.approx(value, abs=1e-9)
 
@@ -45,7 +45,7 @@ def test_a_border_inside_a_triangle():
     vertices = np.vstack([grid[border : border + 2], grid[border] + [1e-3, 0.0]])
     labels = ExactLabels(question.compound, question.label)
     settlement = labels.settle(vertices, 1e-12, limit_seconds=60, with_shares=True)
-    assert settlement.outcome is Outcome.MIXED
+    assert settlement.outcome is LabelOutcome.MIXED
     assert labels.margin_at(settlement.witness).high < 0
     area = 0.5 * 1e-3 / 32
     assert settlement.shares.kept[1] + settlement.shares.lost[1] == pytest.approx(area, rel=1e-9)

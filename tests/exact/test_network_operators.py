@@ -10,7 +10,7 @@ import pytest
 
 from steadygaze.compound import Compound
 from steadygaze.errors import ModelError
-from steadygaze.exact import ExactLabels, Outcome
+from steadygaze.exact import ExactLabels, LabelOutcome
 from steadygaze.network.graph import Graph, Node, lower
 from steadygaze.network.operators import LeftMatMul, Linear, MatMul, Mean, Pad, Relu, Reshape, ScaleShift, Transpose
 from steadygaze.network.windows import AveragePool, Conv, Window
@@ -95,8 +95,13 @@ def test_outcomes_agree_with_samples_across_knots(name):
         settlement = labels.settle(vertices, 1e-12, limit_seconds=60, max_parts=10**5)
         thetas = compound.to_theta(rng.dirichlet(np.ones(3), size=20) @ vertices)
         signs = {exact_margin.margin(compound, 1, theta) > 0 for theta in thetas}
-        assert settlement.outcome in (Outcome.KEPT, Outcome.LOST, Outcome.MIXED)
-        assert signs <= {Outcome.KEPT: {True}, Outcome.LOST: {False}, Outcome.MIXED: {True, False}}[settlement.outcome]
+        assert settlement.outcome in (LabelOutcome.KEPT, LabelOutcome.LOST, LabelOutcome.MIXED)
+        assert (
+            signs
+            <= {LabelOutcome.KEPT: {True}, LabelOutcome.LOST: {False}, LabelOutcome.MIXED: {True, False}}[
+                settlement.outcome
+            ]
+        )
 
 
 IRRATIONAL = [
@@ -138,12 +143,12 @@ def test_outcomes_with_irrational_roots():
             seen.add(settlement.outcome)
             thetas = compound.to_theta(rng.dirichlet(np.ones(4), size=10) @ vertices)
             signs = {exact_margin.margin(compound, label, theta) > 0 for theta in thetas}
-            allowed = {Outcome.KEPT: {True}, Outcome.LOST: {False}, Outcome.MIXED: {True, False}}
+            allowed = {LabelOutcome.KEPT: {True}, LabelOutcome.LOST: {False}, LabelOutcome.MIXED: {True, False}}
             assert signs <= allowed[settlement.outcome]
             assert 0.0 <= settlement.shares.kept[0] <= settlement.shares.kept[1] <= 1.0
             if settlement.witness is not None:
                 assert exact_margin.margin(compound, label, settlement.witness) < 0
-    assert {Outcome.KEPT, Outcome.LOST} <= seen
+    assert {LabelOutcome.KEPT, LabelOutcome.LOST} <= seen
 
 
 def test_a_tie_behind_a_root_stays_open():
@@ -156,7 +161,7 @@ def test_a_tie_behind_a_root_stays_open():
     settlement = ExactLabels(compound_of(operators, IMAGE, ("brightness:0.1..0.4",)), 0).settle(
         SQUARE, 0.0, limit_seconds=60
     )
-    assert settlement.outcome is Outcome.OPEN
+    assert settlement.outcome is LabelOutcome.OPEN
     assert "enclosed" in settlement.reason
 
 

@@ -51,7 +51,7 @@ def test_image_shape_decides(save):
     assert read_model(save(nodes, weights, [1, 3, 2, 4]), image_shape=(4, 3, 2)).input_shape == (4, 3, 2)
     assert read_model(save(nodes, weights, [1, 1, "h", "w"]), image_shape=(1, 4, 6)).input_shape == (1, 4, 6)
     assert read_model(save(nodes, weights, [1, "n"]), image_shape=(1, 4, 6)).input_shape == (1, 4, 6)
-    with pytest.raises(ModelError, match="not an image of shape"):
+    with pytest.raises(ModelError, match="but an image of shape"):
         read_model(save(nodes, weights, [1, 24]), image_shape=(1, 5, 5))
     with pytest.raises(ModelError, match="does not fit image_shape"):
         read_model(save(nodes, weights, [1, 3, 2, 4]), image_shape=(1, 5, 5))

@@ -83,7 +83,7 @@ def test_canonical_text(one, text):
         ("patch:x=,y=2,w=3,h=4", "x is ''; expected a whole number"),
         ("patch:x=1,,w=3,h=4", "'' is not key=value"),
         ("patch:x=1,y=2,w=3,h=4,tone=2", "neither 1"),
-        ("patch:x=1,y=2,w=0,h=4", "holds no pixel"),
+        ("patch:x=1,y=2,w=0,h=4", "contains no pixel"),
         ("patch:x=1,y=2,w=3,h=4,range=1", "unknown key 'range'"),
         ("translate", "moves nowhere; give dx or dy"),
         ("translate:dx=0", "moves nowhere"),

@@ -36,7 +36,7 @@ def test_every_question_is_answered_or_skipped_with_a_reason(light):
     assert [answer.name for answer in light.answers] == [question.name for question in PRESETS["light"].questions]
     skipped = [answer for answer in light.answers if answer.is_skipped]
     assert [answer.name for answer in skipped] == ["saturation"]
-    assert "only colour images" in skipped[0].reason and skipped[0].verdict is None
+    assert "only images with red, green and blue" in skipped[0].reason and skipped[0].verdict is None
     assert any("saturation was not asked" in note for note in light.notes)
     asked = light.results["shadow-from-the-left"]
     assert sg.verify("M-FNN-100", "mnist:69990", [*asked.question.specs], **OPTIONS).verdict is asked.verdict
@@ -112,7 +112,11 @@ def test_saving_writes_a_folder_for_each_and_one_report(few, tmp_path):
     content = json.loads((place / "preset.json").read_text(encoding="utf-8"))
     assert content["verdict"] == few.verdict.value
     page = (place / "report.html").read_text(encoding="utf-8")
-    assert all(name in page for name in few.results) and "only colour images" in page and "data:image/png" in page
+    assert (
+        all(name in page for name in few.results)
+        and "only images with red, green and blue" in page
+        and "data:image/png" in page
+    )
     with pytest.raises(StoreError, match="--force"):
         few.save(place)
     (place / "brightness" / "result.json").unlink()

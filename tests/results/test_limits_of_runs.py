@@ -17,7 +17,7 @@ from steadygaze.campaign import solving
 from steadygaze.campaign.plan_file import read_plan
 from steadygaze.engines.map.streamed_map import StreamedMap
 from steadygaze.engines.refine.boxes import Boxes, BoxQuestion, Frontier
-from steadygaze.exact import ExactLabels, Outcome
+from steadygaze.exact import ExactLabels, LabelOutcome
 from steadygaze.labels import Property, Status, StopKind, Verdict
 from steadygaze.question import make_question
 from steadygaze.regions import chunked_walk
@@ -101,9 +101,9 @@ def test_chunks_are_smaller_for_large_maps_of_attention():
 def test_exact_arithmetic_ends_with_the_run():
     compound = make_question(MODEL, IMAGE, ["brightness:0..0.1", "darkness:0..0.1"]).compound
     corners = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
-    assert ExactLabels(compound, 7).settle(corners, 0.0, limit_seconds=60.0).outcome is not Outcome.OPEN
+    assert ExactLabels(compound, 7).settle(corners, 0.0, limit_seconds=60.0).outcome is not LabelOutcome.OPEN
     found = ExactLabels(compound, 7, lambda: True).settle(corners, 0.0, limit_seconds=60.0)
-    assert found.outcome is Outcome.OPEN and found.reason == "limit_seconds is reached"
+    assert found.outcome is LabelOutcome.OPEN and found.reason == "limit_seconds is reached"
     assert ExactLabels(compound, 7, lambda: True).patterns(corners, limit_seconds=60.0) is None
 
 

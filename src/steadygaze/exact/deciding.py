@@ -1,9 +1,9 @@
 """Decides the neurons of one layer on convex parts, in exact arithmetic: cuts parts where a sign or a winner changes.
 
 Turns the forms before a layer into the values after it, for every pattern that occurs. The first of the largest entries
-of a window wins; entries with the same form tie on the whole part. With enclosed constants the cuts follow the
-midpoints: |ReLU(a) − ReLU(b)| ≤ |a − b| and |max a − max b| ≤ max |a − b|, so radii hold on either side of a cut, and
-no neuron needs a certain sign.
+of a window wins; entries with the same form tie on the whole part. If constants are only enclosed, cuts follow the
+midpoints: |ReLU(a) − ReLU(b)| ≤ |a − b| and |max a − max b| ≤ max |a − b|, so radii hold on both sides of a cut, and no
+sign need be certain.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ from .network_forms import WholeForms, multiply, to_matrix
 from .simplices import ConvexPart, Corner, Form, cut, evaluate
 
 
-class Decided(NamedTuple):
+class DecidedParts(NamedTuple):
     """The values after a layer, the parts on which they hold, and the active neurons (n,) there."""
 
     values: WholeForms
@@ -26,9 +26,10 @@ class Decided(NamedTuple):
 
 
 class _Mixed(NamedTuple):
-    """What changes on some part: forms whose sign does, and windows (rows of forms) whose winner does.
+    """Forms whose sign changes on some part, and windows (lists of forms) whose winner does.
 
-    Each stands for all neurons, or first neurons of windows, with the same values: they make the same cuts.
+    Each form represents all neurons with the same values, and each window all windows with the same values (`firsts`
+    are their first neurons): these make the same cuts.
     """
 
     signs: list[Form]
@@ -37,8 +38,10 @@ class _Mixed(NamedTuple):
     firsts: list[list[int]]
 
 
-def decide(forms: WholeForms, layer: Layer, parts: list[ConvexPart], counted: Callable[[int], None]) -> list[Decided]:
-    """Cut parts where neurons bend; `counted` receives the number of added parts and may raise to stop."""
+def decide(
+    forms: WholeForms, layer: Layer, parts: list[ConvexPart], counted: Callable[[int], None]
+) -> list[DecidedParts]:
+    """Cut parts along the kinks of neurons; `counted` receives the number of added parts and may raise to stop."""
     corners = _corners(parts)
     table = _table(forms.rows, corners)
     active, mixed = _sort_out(forms.rows, table, layer)
@@ -61,12 +64,12 @@ def decide(forms: WholeForms, layer: Layer, parts: list[ConvexPart], counted: Ca
         if forms.radii is not None and len(layer.entries):
             corners = _corners(group)
             table = _table(forms.rows, corners)
-        results.append(Decided(forms.gated(own, _radii(forms, layer, own, table, corners)), group, own))
+        results.append(DecidedParts(forms.gated(own, _radii(forms, layer, own, table, corners)), group, own))
     return results
 
 
 def decide_point(forms: WholeForms, layer: Layer) -> tuple[WholeForms, np.ndarray]:
-    """The values after a layer and its active neurons (n,), for forms without a coordinate."""
+    """The values after a layer and its active neurons (n,), for constant forms."""
     values = forms.rows
     active = layer.carried.copy()
     relus = np.flatnonzero(layer.kind == 0)
@@ -77,7 +80,7 @@ def decide_point(forms: WholeForms, layer: Layer) -> tuple[WholeForms, np.ndarra
 
 
 def certain(forms: WholeForms, layer: Layer, active: np.ndarray) -> bool:
-    """Whether no enclosed constant could change the active neurons (n,), for forms without a coordinate."""
+    """Whether the active neurons (n,) are the same for all values within the radii, for constant forms."""
     if forms.radii is None:
         return True
     values, radii = forms.rows[:, 0], forms.radii.ravel()
@@ -97,7 +100,7 @@ def certain(forms: WholeForms, layer: Layer, active: np.ndarray) -> bool:
 
 
 def windows_of(layer: Layer) -> list[tuple[int, int]]:
-    """The first neuron of every window of a layer, and the one after its last."""
+    """The range [first, end) of neurons of every window of a layer."""
     starts = layer.entries[layer.starts]
     return [(int(first), int(layer.ends[1][first])) for first in starts]
 
@@ -112,7 +115,7 @@ def _table(rows: np.ndarray, corners: Sequence[Corner]) -> np.ndarray:
 
 
 def _sort_out(rows: np.ndarray, table: np.ndarray, layer: Layer) -> tuple[np.ndarray, _Mixed]:
-    """The neurons that are active on all parts, and what changes on some."""
+    """The neurons that are active on all parts, and the signs and winners that change on some part."""
     active = layer.carried.copy()
     mixed: dict[tuple[fmpz, ...], list[int]] = {}
     relus = range(len(rows)) if layer.is_plain else np.flatnonzero(layer.kind == 0).tolist()
@@ -139,7 +142,7 @@ def _sort_out(rows: np.ndarray, table: np.ndarray, layer: Layer) -> tuple[np.nda
 def _cut_window(parts: list[ConvexPart], rows: list[Form], counted: Callable[[int], None]) -> list[ConvexPart]:
     """Cut parts until one entry of the window is the largest on each.
 
-    Two entries are compared only where one of them leads in the middle of a part: losers may change places.
+    Entries are compared only with the leader in the middle of a part: the order of the others does not matter.
     """
     waiting, done = parts[::-1], []
     while waiting:
@@ -164,7 +167,7 @@ def _first_of_largest(values: Sequence[fmpz]) -> int:
 def _challenger(table: Sequence[Sequence[fmpz]], leader: int) -> int | None:
     """The first entry that is larger than the leader at some corner; None if there is none.
 
-    An entry that equals the leader in the middle and never exceeds it has the same form, and stands after it.
+    An entry that equals the leader in the middle and never exceeds it has the same form, and a later place.
     """
     own = table[leader]
     for place, values in enumerate(table):
@@ -180,16 +183,16 @@ def _leader(rows: list[Form], part: ConvexPart) -> int:
 
 
 def _is_positive(form: Form, part: ConvexPart) -> bool:
-    """Whether a form without a change of sign on the part is positive inside."""
+    """Whether a form that does not change its sign on the part is positive inside."""
     return any(evaluate(form, corner) > 0 for corner in part.corners)
 
 
 def _radii(
     forms: WholeForms, layer: Layer, active: np.ndarray, table: np.ndarray, corners: Sequence[Corner]
 ) -> np.ndarray | None:
-    """The radii (n,) after the layer: a window's is given to its winner; none remains where a ReLU is nowhere positive.
+    """The radii (n,) after the layer: a window's radius is given to its winner; a ReLU that is nowhere positive has 0.
 
-    The radius of a window is the largest of the entries that may exceed the winner's lower end somewhere.
+    The radius of a window is the largest radius of the entries that may exceed the winner's lower end somewhere.
     """
     if forms.radii is None:
         return None

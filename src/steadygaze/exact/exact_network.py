@@ -1,7 +1,7 @@
 """The classifier in whole numbers, layer by layer: from the values after one layer to the forms before the next.
 
-Every value of the graph stays a value of its own between two layers, so all constants are the graph's. `layer_walk`
-decides the neurons of a layer, which cuts the domain.
+Operators between two layers are applied one by one, without fusing them, so all constants are the graph's own.
+`layer_walk` decides the neurons of a layer, which cuts the domain.
 """
 
 from functools import reduce
@@ -18,7 +18,7 @@ from .network_forms import ExactMap, WholeForms, aligned, exact_map
 
 
 class ExactNetwork:
-    """A graph in exact arithmetic: `layers` are those of the graph.
+    """A graph in exact arithmetic, with the layers of the graph.
 
     `is_exact`: whether every constant is exact; otherwise more bits narrow the enclosures.
     """
@@ -39,7 +39,7 @@ class ExactNetwork:
         return len(self._passages)
 
     def advance(self, passage: int, forms: WholeForms) -> WholeForms:
-        """Carry the values after layer number `passage` − 1 (0: the pixels) to the forms before the next layer."""
+        """Carry the values after layer number `passage` − 1 (for 0: the pixels) to the forms before the next layer."""
         here = self._passages[passage]
         values = here.taken_apart(forms)
         for number in here.nodes:
@@ -50,7 +50,7 @@ class ExactNetwork:
 
 
 class _Passage:
-    """The way from one layer to the next: which values the layer before holds, which nodes follow, what is wanted."""
+    """The path from one layer to the next: the values of the layer before, the nodes between, the values wanted."""
 
     def __init__(self, graph: Graph, before: Frame | None, after: Frame | None) -> None:
         self.graph = graph
@@ -68,7 +68,7 @@ class _Passage:
         return operator if isinstance(operator, Winner) else None
 
     def taken_apart(self, forms: WholeForms) -> dict[int, WholeForms]:
-        """The values of the graph in the outputs of the layer before, the entries of a window added up."""
+        """The outputs of the layer before as values of the graph; the entries of a window are summed."""
         values, first = {}, 0
         for number in self.alive:
             shape = self.graph.shape_of(number)
@@ -80,7 +80,7 @@ class _Passage:
         return values
 
     def put_together(self, values: dict[int, WholeForms]) -> WholeForms:
-        """The forms before the layer after: those of its nodes' inputs, entry by entry of windows, then the carried."""
+        """The forms before the next layer: the inputs of its nodes, windows as their entries; then carried values."""
         parts = [values[number] for number in self.wanted]
         for place, number in enumerate(self.deciding):
             winner = self._winner(number)
@@ -95,7 +95,7 @@ class _Passage:
 
 
 def _added_up(forms: WholeForms, winner: Winner, shape: Shape) -> WholeForms:
-    """The sums over windows: all entries but one are zero."""
+    """The sum over every window, in which all entries but one are zero."""
     starts = np.concatenate([[0], np.cumsum(winner.counts)[:-1]])
     numbers = np.add.reduceat(forms.rows, starts, axis=0)
     radii = None if forms.radii is None else np.add.reduceat(forms.radii.ravel(), starts)
@@ -110,7 +110,7 @@ def _joined(node: Node, inputs: list[WholeForms]) -> WholeForms:
         joined = np.concatenate(radii, axis=operator.axis) if radii else None
         return WholeForms(np.concatenate(numbers, axis=operator.axis), joined, same[0].denominator)
     if not isinstance(operator, Sum):
-        raise ModelError(f"{type(operator).__name__} has no exact form; exact arithmetic does not support this network")
+        raise ModelError(f"exact arithmetic does not support {type(operator).__name__}, which this network contains")
     target = (*node.shape, numbers[0].shape[-1])
     signed = [sign * _stretched(part, target) for sign, part in zip(operator.signs, numbers, strict=True)]
     spread = [_stretched(part[..., None], (*node.shape, 1))[..., 0] for part in radii]

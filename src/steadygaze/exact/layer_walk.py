@@ -1,6 +1,6 @@
 """Walks convex parts of the domain through the compound network, layer by layer, in exact arithmetic.
 
-Parts with the same pattern so far share their forms and pass a layer together. A neuron that bends on a part cuts it
+Parts with the same pattern so far share their forms and pass a layer together. The kink of a neuron cuts a part
 (`deciding`); the logits cut it once more where the label ties with a rival.
 """
 
@@ -25,7 +25,7 @@ Rows = list[Form]
 
 
 class LimitReachedError(Exception):
-    """The time or the number of parts is used up; the message says which."""
+    """The time limit or the limit of parts is reached; the message names it."""
 
 
 @dataclass
@@ -63,7 +63,7 @@ class Signs:
     negative_volume: Fraction = Fraction(0)
 
     def add(self, other: "Signs") -> None:
-        """Add the signs on another part."""
+        """Merge the signs on other parts."""
         self.positive |= other.positive
         self.negative |= other.negative
         self.zero |= other.zero
@@ -87,7 +87,7 @@ class WalkFindings:
 
     @property
     def is_mixed(self) -> bool:
-        """Whether the margin is surely positive somewhere and surely negative elsewhere."""
+        """Whether the margin is proved positive somewhere and negative elsewhere."""
         return self.lower.positive and self.upper.negative
 
     @property
@@ -114,9 +114,9 @@ def walk(
 def leaves(
     network: ExactNetwork, pixels: WholeForms, parts: list[ConvexPart], limits: WalkLimits
 ) -> Iterator[tuple[WholeForms, list[ConvexPart], tuple[np.ndarray, ...]]]:
-    """Yield the logits' forms, the parts on which they hold, and the active neurons there; no neuron cuts these parts.
+    """Yield the forms of the logits, the parts on which they hold, and the active neurons there; no kink cuts a part.
 
-    Patterns cover the layers of the classifier; with enclosed constants, they are those of the midpoints.
+    Patterns cover the layers of the classifier; if constants are only enclosed, they are the patterns of the midpoints.
     """
     stack: list[tuple[int, WholeForms, list[ConvexPart], tuple[np.ndarray, ...]]] = [(0, pixels, parts, ())]
     last = CLIP_STAGES + network.passages - 1
@@ -132,7 +132,7 @@ def leaves(
 
 
 def layer_at(network: ExactNetwork, stage: int, count: int) -> Layer:
-    """The neurons after a stage; the clip has ReLUs, as many as there are pixels."""
+    """The neurons after a stage; each of the two stages of the clip has one ReLU per pixel."""
     return Layer.relus(count) if stage < CLIP_STAGES else network.layers[stage - CLIP_STAGES]
 
 
@@ -146,7 +146,7 @@ def advance(network: ExactNetwork, stage: int, values: WholeForms) -> WholeForms
 
 
 def margins(logits: WholeForms, label: int) -> tuple[Rows, Rows]:
-    """Forms of f_label − f_j for every other class j, minus the radius and plus it; the same list without a radius."""
+    """Forms of f_label − f_j for all other classes j, minus the radius and plus it; the same twice without a radius."""
     rows = logits.rows
     others = [j for j in range(len(rows)) if j != label]
     exact = [tuple(rows[label] - rows[j]) for j in others]
@@ -177,7 +177,7 @@ def _look_at_logits(
 def _signs(
     forms: Rows, parts: list[ConvexPart], limits: WalkLimits, with_volumes: bool, lost: list[ConvexPart] | None
 ) -> Signs:
-    """The signs of the minimum of the forms on the parts; records some parts where it is negative."""
+    """The signs of the minimum of the forms on the parts; adds some parts where it is negative to `lost`."""
     signs = Signs()
     for part in parts:
         table = [[evaluate(form, corner) for corner in part.corners] for form in forms]
@@ -198,10 +198,10 @@ def _signs(
 
 
 def _add_sign(signs: Signs, forms: Rows, part: ConvexPart) -> int:
-    """Record the signs on a part where one form is negative or none changes sign; return the sign inside.
+    """Record the signs on a part where one form is negative or no form changes sign; return the sign inside.
 
-    If no form changes sign, the minimum vanishes on the part only if it vanishes at a corner, and its sign is the same
-    at all inner points.
+    If no form changes its sign, the minimum vanishes on the part only if it vanishes at a corner, and it has the same
+    sign at all inner points.
     """
     table = [[evaluate(form, corner) for corner in part.corners] for form in forms]
     if any(max(row) < 0 for row in table):

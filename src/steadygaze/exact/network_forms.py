@@ -1,6 +1,7 @@
 """Affine forms in whole numbers: every linear operator of a graph as an exact map of `WholeForms`.
 
-The floats of MatMul and Conv count as exact; means divide by their exact count; `whole_numbers` encloses a ScaleShift.
+The weights of MatMul and Conv are taken as exact; means divide by their exact count; `whole_numbers` encloses the
+factors of a ScaleShift.
 """
 
 from abc import ABC, abstractmethod
@@ -53,7 +54,7 @@ class WholeForms:
         return WholeForms(numbers, radii, common)
 
     def gated(self, is_active: np.ndarray, radii: np.ndarray | None) -> "WholeForms":
-        """The values after a layer: zero if not active (n,), with other radii (n,)."""
+        """The values after a layer: zero for inactive neurons (n,), with new radii (n,)."""
         numbers = self.rows.copy()
         numbers[~is_active] = fmpz(0)
         kept = None if radii is None else radii.reshape(self.numbers.shape[:-1])
@@ -133,7 +134,7 @@ class _Selected(ExactMap):
         places = np.arange(1.0, 1.0 + prod(shape)).reshape(1, *shape)
         fill = operator.fill if isinstance(operator, Pad) else 0.0
         source = replace(operator, fill=0.0) if isinstance(operator, Pad) else operator
-        self.places = source.apply(places)[0].astype(np.int64)  # 0: outside, the index of the zero
+        self.places = source.apply(places)[0].astype(np.int64)  # 0 is the index of the zero outside
         self.bias = from_floats(np.where(self.places == 0, fill, 0.0)) if fill else None
 
     def product(self, numbers: np.ndarray, *, absolute: bool = False) -> np.ndarray:
@@ -155,7 +156,7 @@ class _Scaled(ExactMap):
         if self.factor.radii is None:
             return result
         sizes = forms.sizes if forms.radii is None else forms.sizes + forms.radii
-        # The denominator of `result` may exceed that of forms times factor, because of the shift.
+        # Because of the shift, the denominator of `result` may exceed the product of both denominators.
         lifted = result.denominator // (forms.denominator * self.denominator)
         radii = self._aligned(sizes[..., None])[..., 0] * self.factor.radii * lifted
         return WholeForms(result.numbers, radii if result.radii is None else result.radii + radii, result.denominator)
@@ -237,7 +238,7 @@ class _Mean(ExactMap):
 
 
 class _Sparse(ExactMap):
-    """Any other operator whose matrix holds exact floats, row by row."""
+    """Any other operator whose matrix entries are exact, row by row."""
 
     def __init__(self, operator: Linear, shape: Shape) -> None:
         matrix, bias = operator.affine(shape)
@@ -260,7 +261,7 @@ class _Sparse(ExactMap):
 def exact_map(operator: Linear, shape: Shape, bits: int) -> tuple[ExactMap, bool]:
     """The exact map of an operator on a value of this shape, and whether its constants are exact.
 
-    Constants that are no rationals are enclosed with this many bits. Raises ModelError for constants that are rounded.
+    Irrational constants are enclosed with this many bits. Raises ModelError for rounded constants.
     """
     found: ExactMap
     if operator.read_roundings:
@@ -289,7 +290,7 @@ def exact_map(operator: Linear, shape: Shape, bits: int) -> tuple[ExactMap, bool
             found = _Sparse(operator, shape)
         case _:
             raise ModelError(
-                f"{type(operator).__name__} has no exact form; exact arithmetic does not support this network"
+                f"exact arithmetic does not support {type(operator).__name__}, which this network contains"
             )
     return found, True
 

@@ -1,13 +1,13 @@
 """The unclipped pixels as exact affine forms on a knot cell, and a polytope in t as exact parts of the knot cells.
 
-Pixels that all equal fl(v/255) for whole v are the rationals v/255; otherwise the floats themselves are the pixels.
-Theta is low + t·(high − low); the ends of the domain count as exact.
+If all pixels equal fl(v/255) for whole v, the rationals v/255 are the pixels; otherwise the floats themselves are.
+Theta is low + t·(high − low); the ends of the domain are taken as exact.
 
 A family's `change` is called with images of whole numbers (the numerators of the pixels, in pieces of 40 bits). It is
 affine in the image, so these calls determine it. If the results are whole numbers too, as for every family that adds
-whole multiples of pixels, float64 has rounded nothing and the forms are exact. The slope of a `Ramp` is the array as
-stored, by definition. Other families are enclosed: `change` is assumed to be accurate to `ASSUMED` of its largest
-entry, enough for about thirty roundings.
+whole multiples of pixels, float64 has not rounded, and the forms are exact. The slope of a `Ramp` is the stored array,
+by definition. Other families are enclosed: `change` is assumed to be accurate to `ASSUMED` of its largest entry, which
+allows for about thirty roundings.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -32,8 +32,8 @@ def polytope_parts(
 ) -> list[ConvexPart]:
     """The hull of vertices (V, D), enlarged by `inflation` along every axis, inside the unit cube.
 
-    A single parameter loses its second coordinate. Raises OptionError for vertices that are not points in t, and for a
-    polytope that at most touches the unit cube.
+    With a single parameter, the second coordinate is dropped. Raises OptionError for vertices that are not points in t,
+    and for a polytope that at most touches the unit cube.
     """
     dimension = compound.domain.dimension
     vertices = np.asarray(vertices, dtype=np.float64)
@@ -122,12 +122,12 @@ LARGEST_WHOLE = 2.0**52
 ASSUMED = fmpq(1, 2**48)
 ChangeOf = Callable[[np.ndarray], tuple[np.ndarray, ...]]
 FINER = fmpz(1) << 64
-"""The denominator of enclosed changes is that of the pixels times this."""
+"""The denominator of enclosed changes is the denominator of the pixels times this."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Change:
-    """Offset and slopes over the pixels' denominator times `finer`, with an error up to `error`; by parameter."""
+    """Offset, and slopes by parameter, over the pixels' denominator times `finer`, with an error up to `error`."""
 
     offset: np.ndarray
     slopes: dict[int, np.ndarray]
@@ -135,8 +135,8 @@ class _Change:
     finer: fmpz
 
 
-class PixelForms:
-    """Exact pixels of a perturbed image."""
+class ExactPixels:
+    """The pixels of a perturbed image, exact or enclosed."""
 
     def __init__(self, perturbed: Perturbed) -> None:
         self.perturbed = perturbed
@@ -163,11 +163,11 @@ class PixelForms:
 
     @property
     def original(self) -> WholeForms:
-        """The pixels (C, H, W) of the unperturbed image, as forms without a coordinate."""
+        """The pixels (C, H, W) of the unperturbed image, as constant forms."""
         return WholeForms(self.numerators[..., None], None, self.denominator)
 
     def at(self, theta: np.ndarray) -> WholeForms:
-        """The pixels (C, H, W) at one theta (d,), as forms without a coordinate."""
+        """The pixels (C, H, W) at one theta (d,), as constant forms."""
         forms = self._in_theta(self.perturbed.cell_of(theta))
         point = from_floats(theta)
         values = (forms.numbers[..., :-1] * point.numbers).sum(axis=-1) + forms.numbers[..., -1] * point.denominator
@@ -204,7 +204,7 @@ class PixelForms:
         return WholeForms(numbers, radii, denominator)
 
     def _change(self, axes: Sequence[int], change: ChangeOf, cell: KnotCell) -> _Change:
-        """Offset and slopes along axes, which `change` gives for an image, over the pixels' denominator."""
+        """Offset and slopes along axes over the pixels' denominator; `change` computes them for an image."""
         base = change(np.zeros(self.numerators.shape))
         found = [change(piece) for piece, _ in self._pieces]
         doubled = [change(2.0 * piece) for piece, _ in self._pieces]
@@ -241,7 +241,7 @@ class PixelForms:
         return _Change(parts[0], dict(zip(axes, parts[1:], strict=True)), error, FINER)
 
     def _split(self) -> list[tuple[np.ndarray, fmpz]]:
-        """The numerators as images of at most 40 bits, each with its weight."""
+        """The numerators as a sum of images with at most 40 bits, each with its weight."""
         listed = [int(number) for number in self.numerators.ravel()]
         longest = max((number.bit_length() for number in listed), default=0)
         mask = (1 << PIECE) - 1

@@ -30,22 +30,22 @@ from .layer_walk import (
     walk,
 )
 from .network_forms import WholeForms
-from .pixel_forms import PixelForms, parts_by_cell, polytope_parts, unit_corner
+from .pixel_forms import ExactPixels, parts_by_cell, polytope_parts, unit_corner
 from .simplices import ConvexPart
 
 
-class Outcome(Enum):
+class LabelOutcome(Enum):
     """The proved sign of the margin on a polytope, its border included."""
 
     KEPT = "the margin is positive everywhere"
     LOST = "the margin is negative everywhere"
     MIXED = "the margin is positive on a part with volume and negative on another"
     TIED = "the margin vanishes somewhere and does not take both signs"
-    OPEN = "not decided; the reason says why"
+    OPEN = "undecided, for the reason given"
 
 
 class Bounds(NamedTuple):
-    """Exact ends of an interval that holds the true value; equal if the value is known exactly."""
+    """Exact ends of an interval that contains the true value; equal if the value is known exactly."""
 
     low: Fraction
     high: Fraction
@@ -64,11 +64,11 @@ class Settlement:
 
     `witness` is a theta (d,) of the polytope, exact in float64, with a negative margin; None if none was found.
     `has_kept` and `has_lost`: which signs are proved to occur on parts with volume (for TIED at most one of them; for
-    OPEN those found so far). `shares` refer to the polytope without its inflation; None unless requested. `reason` says
-    why an outcome is OPEN.
+    OPEN those found so far). `shares` refer to the polytope without its inflation; None unless requested. `reason`
+    explains why an outcome is OPEN.
     """
 
-    outcome: Outcome
+    outcome: LabelOutcome
     witness: np.ndarray | None = None
     has_kept: bool = False
     has_lost: bool = False
@@ -77,21 +77,21 @@ class Settlement:
 
 
 PRECISIONS = (256, 1024, 4096)
-"""Bits of enclosed constants (square roots), tried in turn until the outcome is decided."""
+"""Bits of enclosed constants (square roots), tried in turn until they decide the outcome."""
 
 
 class ExactLabels:
-    """Settles for one compound network and one label; keeps the exact weights between calls.
+    """Settles polytopes for one compound network and one label; keeps the exact weights between calls.
 
-    Raises ModelError for a network without an exact form: one with an unsupported operator, or with constants that
-    were rounded when the file was read. A walk ends with its limits, or as soon as `is_over` says so.
+    Raises ModelError for a network with an unsupported operator, or with constants that were rounded when the file was
+    read. A walk ends when it reaches a limit, or as soon as `is_over` returns True.
     """
 
     def __init__(self, compound: Compound, label: int, is_over: Callable[[], bool] = lambda: False) -> None:
         if not 0 <= label < compound.graph.classes:
             raise OptionError(f"label {label} does not exist; give 0 to {compound.graph.classes - 1}")
         self.compound, self.label, self.is_over = compound, label, is_over
-        self._pixels = PixelForms(compound.perturbed)
+        self._pixels = ExactPixels(compound.perturbed)
         self._networks = {PRECISIONS[0]: ExactNetwork(compound.graph, PRECISIONS[0])}
 
     def margin_at(self, theta: np.ndarray, *, bits: int = PRECISIONS[0]) -> Bounds:
@@ -117,7 +117,7 @@ class ExactLabels:
         return winners
 
     def pattern_at_original(self) -> list[np.ndarray] | None:
-        """The active neurons (n,) of every layer at the unperturbed image; None if enclosures do not tell."""
+        """The active neurons (n,) of every layer at the unperturbed image; None if enclosures do not decide them."""
         found: list[np.ndarray] = []
         *inputs, _ = self._layers(self._pixels.original, PRECISIONS[-1])
         for forms, layer in zip(inputs[CLIP_STAGES:], self.compound.graph.layers, strict=True):
@@ -128,7 +128,7 @@ class ExactLabels:
         return found
 
     def _layers(self, forms: WholeForms, bits: int) -> Iterator[WholeForms]:
-        """The inputs of the layers for pixels, the clip's first, then the logits, all as forms without a coordinate."""
+        """Given the pixels, the inputs of all layers from the clip on, and then the logits, as constant forms."""
         network = self._network(bits)
         yield forms
         for stage in range(1, CLIP_STAGES + network.passages):
@@ -147,17 +147,17 @@ class ExactLabels:
     ) -> Settlement:
         """Settle the hull of vertices (V, D) in t, enlarged by `inflation` along every axis and cut to the unit cube.
 
-        All numbers count as exact: t stands for theta = low + t·(high − low) without rounding, so the inflation must
-        cover the rounding of the vertices. `max_parts` bounds how many convex parts the cuts may add; the clock is read
-        between layers. Raises OptionError if the polytope at most touches the unit cube.
+        All numbers are taken as exact: t stands for theta = low + t·(high − low) without rounding, so the inflation
+        must cover the rounding of the vertices. `max_parts` limits how many convex parts the cuts may add; the clock is
+        read between layers. Raises OptionError if the polytope at most touches the unit cube.
         """
         deadline = monotonic() + limit_seconds
-        settlement, bits = Settlement(Outcome.OPEN), PRECISIONS[0]
+        settlement, bits = Settlement(LabelOutcome.OPEN), PRECISIONS[0]
         for bits in PRECISIONS:
             settlement = self._settle_once(vertices, inflation, WalkLimits(deadline, max_parts, self.is_over), bits)
-            if settlement.outcome is not Outcome.OPEN or self._network(bits).is_exact or monotonic() > deadline:
+            if settlement.outcome is not LabelOutcome.OPEN or self._network(bits).is_exact or monotonic() > deadline:
                 break
-        if with_shares and settlement.outcome is not Outcome.OPEN:
+        if with_shares and settlement.outcome is not LabelOutcome.OPEN:
             shares = self._shares(vertices, WalkLimits(deadline, max_parts, self.is_over), bits)
             settlement = replace(settlement, shares=shares)
         return settlement
@@ -191,7 +191,7 @@ class ExactLabels:
         except LimitReachedError as reached:
             reason = str(reached)
         outcome = _conclude(findings, is_complete=not reason)
-        if outcome is not Outcome.OPEN:
+        if outcome is not LabelOutcome.OPEN:
             reason = ""
         elif not reason:
             reason = "the margin is too close to 0 for constants that are only enclosed"
@@ -225,10 +225,10 @@ class ExactLabels:
     def _witness(
         self, lost: list[ConvexPart], whole: list[ConvexPart], limits: WalkLimits, bits: int
     ) -> np.ndarray | None:
-        """A float64 theta of the polytope with a negative margin: the deeper one of two.
+        """A float64 theta of the polytope with a negative margin, chosen of two candidates by the lower margin.
 
-        One is near the middle of the largest lost part that has one, the other near the middle of the polytope. The
-        walk ends as soon as the outcome is known, so the lost parts may be a small share of what is lost.
+        One is near the middle of the largest lost part that yields one, the other near the middle of the polytope. The
+        walk ends as soon as the outcome is known, so the lost parts found may be a small share of all.
         """
         found = []
         for parts in (lost, whole) if lost else ():
@@ -242,7 +242,7 @@ class ExactLabels:
         return min(found, key=lambda theta: self.margin_at(theta, bits=bits).high, default=None)
 
     def _near_middle(self, part: ConvexPart, whole: list[ConvexPart], bits: int) -> np.ndarray | None:
-        """A float64 theta of the polytope beside the middle of a part, if its margin is negative; else None."""
+        """A float64 theta of the polytope next to the middle of a part, if its margin is negative; else None."""
         domain = self.compound.domain
         ends = [(Fraction(low), Fraction(high)) for low, high in zip(domain.low, domain.high, strict=True)]
         middle = [
@@ -260,17 +260,17 @@ class ExactLabels:
         return None
 
 
-def _conclude(findings: WalkFindings, *, is_complete: bool) -> Outcome:
+def _conclude(findings: WalkFindings, *, is_complete: bool) -> LabelOutcome:
     lower, upper = findings.lower, findings.upper
     if findings.is_mixed:
-        return Outcome.MIXED
+        return LabelOutcome.MIXED
     if not is_complete:
-        return Outcome.OPEN
+        return LabelOutcome.OPEN
     if not lower.negative and not lower.zero:
-        return Outcome.KEPT
+        return LabelOutcome.KEPT
     if not upper.positive and not upper.zero:
-        return Outcome.LOST
-    return Outcome.TIED if findings.is_exact else Outcome.OPEN
+        return LabelOutcome.LOST
+    return LabelOutcome.TIED if findings.is_exact else LabelOutcome.OPEN
 
 
 def _floats_around(number: Fraction) -> list[float]:

@@ -1,7 +1,7 @@
 """Convex parts of the domain with exact corners: simplices, the triangulation of a hull, and cuts along forms.
 
-A corner is homogeneous: whole numbers, the last of which is the common denominator. A part stores the planes through
-each of its corners; cutting it needs no more.
+A corner has homogeneous coordinates: whole numbers, the last of which, w, is the common denominator. A part stores the
+planes through each of its corners; cuts need nothing else.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -22,7 +22,7 @@ Form = tuple[fmpz, ...]
 class Hull(NamedTuple):
     """The convex hull of points: simplices that tile it, and the planes of its facets (forms, negative inside).
 
-    Planes use the coordinates `axes`: all of them, or for flat hulls as many as the hull has dimensions.
+    Planes use the coordinates `axes`: all of them, or, for a flat hull, as many as it has dimensions.
     """
 
     simplices: list[Simplex]
@@ -31,7 +31,7 @@ class Hull(NamedTuple):
 
 
 def make_corner(numbers: Iterable[fmpz]) -> Corner:
-    """Homogeneous numbers without their common divisor.
+    """Divide homogeneous coordinates by their common divisor.
 
     >>> make_corner((fmpz(2), fmpz(4)))
     (1, 2)
@@ -64,7 +64,7 @@ def volume(simplex: Simplex) -> Fraction:
 
 
 def contains(simplex: Simplex, point: Corner) -> bool:
-    """Whether a point lies in a simplex with volume, its border included; False for one without volume."""
+    """Whether a point lies in a simplex or on its border; False for a simplex without volume."""
     if len(simplex) != len(point):
         return False
     whole = _determinant(simplex)
@@ -75,9 +75,8 @@ def contains(simplex: Simplex, point: Corner) -> bool:
 def triangulate(points: Iterable[Corner], counted: Callable[[int], None]) -> Hull:
     """Triangulate the convex hull of points, at least one.
 
-    Adds one point at a time, the farthest from the middle first, and joins it with the facets of the hull that it sees.
-    Points on a plane or a line give simplices of lower dimension. `counted` receives 0 at every point and may raise to
-    stop.
+    Adds one point at a time, the farthest from the middle first, and joins it with the facets visible from it. Points
+    on a plane or a line give simplices of lower dimension. `counted` receives 0 at every point and may raise to stop.
     """
     distinct = list(dict.fromkeys(points))
     axes = _spanning_axes(distinct)
@@ -104,7 +103,7 @@ def triangulate(points: Iterable[Corner], counted: Callable[[int], None]) -> Hul
             found.append((*facet, point))
             del facets[facet]
             for ridge in combinations(facet, len(facet) - 1):
-                # A ridge between two seen facets lies inside the new hull.
+                # A ridge between two visible facets lies inside the new hull.
                 if ridges.pop(frozenset(ridge), None) is None:
                     ridges[frozenset(ridge)] = ridge
         for ridge in ridges.values():
@@ -131,7 +130,7 @@ def _far_first(points: list[Corner]) -> list[Corner]:
 
 
 def _spanning_axes(points: list[Corner]) -> list[int]:
-    """As many coordinates as the hull has dimensions, in which the points still differ and span as much."""
+    """The coordinates to keep, as many as the hull has dimensions: projected to them, the points span as many."""
     dimension = rank(points) - 1
     axes: list[int] = []
     for axis in range(len(points[0]) - 1):
@@ -160,7 +159,7 @@ def _determinant(rows: Sequence[Sequence[fmpz]]) -> fmpz:
 
 @dataclass(frozen=True, eq=False)
 class ConvexPart:
-    """A convex polytope: corners, for each the planes through it as bits, the dimension and the number of planes."""
+    """A convex polytope: its corners, a bit mask of planes for each corner, its dimension, and its number of planes."""
 
     corners: tuple[Corner, ...]
     masks: tuple[int, ...]
@@ -178,13 +177,13 @@ class ConvexPart:
         return sum(map(volume, self.simplices), start=Fraction(0))
 
     def contains(self, point: Corner) -> bool:
-        """Whether a point lies in a part with volume, its border included; False for a flat part."""
+        """Whether a point lies in the part or on its border; False for a flat part."""
         return any(contains(simplex, point) for simplex in self.simplices)
 
     def cut(self, form: Form, values: dict[Corner, fmpz]) -> list["ConvexPart"]:
         """The parts with form ≤ 0 and with form ≥ 0, or the part itself if the form does not change sign on it.
 
-        `values` are those of the form at corners seen so far; new corners are added.
+        `values` holds the values of the form at corners seen so far; those at new corners are added.
         """
         for corner in self.corners:
             if corner not in values:
@@ -208,14 +207,14 @@ class ConvexPart:
         return sides
 
     def _crossings(self, at: list[fmpz]) -> list[tuple[Corner, int]]:
-        """Where a form vanishes inside edges, given its values at the corners, and the planes of each edge."""
+        """The points inside edges where a form vanishes, given its values `at` corners, and the planes of each edge."""
         below = [i for i, value in enumerate(at) if value < 0]
         above = [i for i, value in enumerate(at) if value > 0]
         found = []
         for i in below:
             for j in above:
                 common = self.masks[i] & self.masks[j]
-                # Two corners make an edge if no third one lies on all the planes that both lie on.
+                # Two corners form an edge if no third one lies on all the planes that they share.
                 if common.bit_count() < self.dimension - 1 or any(
                     mask & common == common for k, mask in enumerate(self.masks) if k not in (i, j)
                 ):

@@ -1,4 +1,4 @@
-"""Constants as whole numbers over one denominator: the form that exact arithmetic uses.
+"""Constants as whole numbers over one denominator, for exact arithmetic.
 
 A float64 is a whole number over a power of two. The factor and shift of a `ScaleShift` are rounded; their true values
 follow from the operator's own constants.
@@ -34,7 +34,9 @@ def from_floats(values: np.ndarray) -> Constants:
     """
     values = np.asarray(values, dtype=np.float64)
     if not np.isfinite(values).all():
-        raise ModelError("a constant is NaN or infinite; exact arithmetic needs finite numbers")
+        raise ModelError(
+            "a constant is NaN or infinite; exact arithmetic needs finite constants: export the model again"
+        )
     fractions, exponents = np.frexp(values)
     wholes = np.ldexp(fractions, 53).astype(np.int64)
     exponents = exponents.astype(np.int64) - 53
@@ -53,7 +55,7 @@ def from_floats(values: np.ndarray) -> Constants:
 
 
 def from_rationals(middles: list[fmpq], radii: list[fmpq], shape: tuple[int, ...], bits: int) -> Constants:
-    """Rationals with radii over one denominator; rounded outward to `bits` bits if radii exist or it is too long."""
+    """Rationals with radii over one denominator; rounded outward to `bits` bits if it is too long or radii exist."""
     denominator = fmpz(1)
     for number in middles:
         denominator = denominator * number.q // denominator.gcd(number.q)

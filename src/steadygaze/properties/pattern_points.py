@@ -20,7 +20,7 @@ from .value_numbers import ZERO, NumberedGraph, Numbers
 
 if TYPE_CHECKING:
     from ..exact.network_forms import WholeForms
-    from ..exact.pixel_forms import PixelForms
+    from ..exact.pixel_forms import ExactPixels
 
 OWN = 1.0 + 1e-6
 """Covers the rounding of the bounds themselves."""
@@ -43,10 +43,10 @@ class PatternPoints:
         return NumberedGraph(self.graph)
 
     @cached_property
-    def _forms(self) -> "PixelForms":
-        from ..exact.pixel_forms import PixelForms  # noqa: PLC0415 (rarely needed)
+    def _forms(self) -> "ExactPixels":
+        from ..exact.pixel_forms import ExactPixels  # noqa: PLC0415 (rarely needed)
 
-        return PixelForms(self.compound.perturbed)
+        return ExactPixels(self.compound.perturbed)
 
     @property
     def affordable(self) -> int:

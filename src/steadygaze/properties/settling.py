@@ -155,7 +155,7 @@ def label_pieces(
     exact = exact_labels(compound, pieces.label, budget) if len(chosen) and not is_over(budget, OPTIONAL) else None
     if exact is None:
         return pieces
-    from ..exact import Outcome  # noqa: PLC0415 (rarely needed)
+    from ..exact import LabelOutcome  # noqa: PLC0415 (rarely needed)
 
     winner, margin, slack = pieces.winner.copy(), pieces.margin.copy(), pieces.slack.copy()
     most_strip = pieces.most_strip.copy()
@@ -167,8 +167,8 @@ def label_pieces(
         found = exact.settle(vertices, piece_coverage(compound, regions), limit_seconds=LIMIT_SECONDS, with_shares=True)
         if found.witness is not None:
             witnesses.append(found.witness)
-        if found.outcome in (Outcome.KEPT, Outcome.LOST):
-            is_kept, slack[piece] = found.outcome is Outcome.KEPT, 0.0
+        if found.outcome in (LabelOutcome.KEPT, LabelOutcome.LOST):
+            is_kept, slack[piece] = found.outcome is LabelOutcome.KEPT, 0.0
             # The sign is proved; the size is merely computed.
             margin[piece] = np.maximum(margin[piece], TINY) if is_kept else np.minimum(margin[piece], -TINY)
         elif found.shares is not None:

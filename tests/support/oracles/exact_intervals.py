@@ -13,7 +13,7 @@ from math import prod
 import numpy as np
 
 from steadygaze.compound import Compound
-from steadygaze.exact import Outcome
+from steadygaze.exact import LabelOutcome
 from steadygaze.network.joins import Winner
 from steadygaze.network.operators import Relu
 from support.oracles.exact_margin import apply, exact_pixels, exact_values
@@ -53,7 +53,7 @@ def patterns(found: list[Piece]) -> dict[bytes, Fraction]:
     return widths
 
 
-def outcome(found: list[Piece], label: int) -> tuple[Outcome, Fraction, Fraction]:
+def outcome(found: list[Piece], label: int) -> tuple[LabelOutcome, Fraction, Fraction]:
     """The sign of the margin on all pieces, and the widths where the label is kept and lost."""
     kept = lost = Fraction(0)
     at_ends = set()
@@ -70,10 +70,10 @@ def outcome(found: list[Piece], label: int) -> tuple[Outcome, Fraction, Fraction
             kept += (two - one) * piece.width if middle > 0 else 0
             lost += (two - one) * piece.width if middle < 0 else 0
     if kept and lost:
-        return Outcome.MIXED, kept, lost
+        return LabelOutcome.MIXED, kept, lost
     if at_ends == {1}:
-        return Outcome.KEPT, kept, lost
-    return (Outcome.LOST if at_ends == {-1} else Outcome.TIED), kept, lost
+        return LabelOutcome.KEPT, kept, lost
+    return (LabelOutcome.LOST if at_ends == {-1} else LabelOutcome.TIED), kept, lost
 
 
 def pattern_at(compound: Compound, theta: list[Fraction]) -> bytes:

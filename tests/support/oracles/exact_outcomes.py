@@ -10,20 +10,20 @@ from itertools import combinations, product
 import numpy as np
 
 from steadygaze.compound import Compound
-from steadygaze.exact import Outcome
+from steadygaze.exact import LabelOutcome
 from support.oracles.exact_polytopes import Form, Polytope, at, determinant, homogeneous, rank, reduced
 from support.oracles.exact_regions import ExactRegion, exact_compound_map
 
 
-def true_outcome(regions: Sequence[ExactRegion], label: int) -> Outcome:
+def true_outcome(regions: Sequence[ExactRegion], label: int) -> LabelOutcome:
     """The outcome that settling must give, from all regions' parts within the polytope."""
     ranges = [region.margin(label) for region in regions]
     low, high = min(low for low, _ in ranges), max(high for _, high in ranges)
     if low > 0:
-        return Outcome.KEPT
+        return LabelOutcome.KEPT
     if high < 0:
-        return Outcome.LOST
-    return Outcome.MIXED if low < 0 < high else Outcome.TIED
+        return LabelOutcome.LOST
+    return LabelOutcome.MIXED if low < 0 < high else LabelOutcome.TIED
 
 
 def regions_within(compound: Compound, vertices: np.ndarray, inflation: float = 0.0) -> list[ExactRegion]:

@@ -16,7 +16,7 @@ from ...attention.map_errors import SingleCurves
 from ...attention.spans import Spans
 from ...bounds.bounder import Hulls
 from ...compound import Compound
-from ...exact import ExactLabels, Outcome
+from ...exact import ExactLabels, LabelOutcome
 from ...labels import Label
 from ...properties.attention import AttentionLabels, Doubtful, label_attention
 from ...properties.hull_proof import HullProof
@@ -33,7 +33,7 @@ UNKNOWN = (-np.inf, np.inf)
 LEAST_DRIFT = np.array([[32.0], [0.0]])
 """How far forms may drift (see `Accuracy`) before their error bounds are recomputed."""
 TINY = float(np.finfo(np.float64).tiny)
-SETTLED: dict[Outcome | None, str] = {Outcome.KEPT: Label.CR, Outcome.LOST: Label.MR}
+SETTLED: dict[LabelOutcome | None, str] = {LabelOutcome.KEPT: Label.CR, LabelOutcome.LOST: Label.MR}
 
 
 class Certainty(NamedTuple):
@@ -322,10 +322,10 @@ class Settler:
 
     def classify(self, region: TraversedRegion) -> str:
         outcome = self._outcome(region, 0.0, _vertex_error(region))
-        if outcome is Outcome.MIXED:
+        if outcome is LabelOutcome.MIXED:
             # One of the two labels may belong to a neighbour: try again without the border.
             shrinks = _within_rounding(region)
-            is_mixed = shrinks <= 0.5 and self._outcome(region, shrinks, 0.0) is Outcome.MIXED
+            is_mixed = shrinks <= 0.5 and self._outcome(region, shrinks, 0.0) is LabelOutcome.MIXED
             return Label.CB if is_mixed else "undecided"
         return SETTLED.get(outcome, "undecided")
 
@@ -342,7 +342,7 @@ class Settler:
         rest = 1 - sum(found[pattern] for pattern in main) / volume
         return main, float(rest) * (1.0 + 1e-9)
 
-    def _outcome(self, region: TraversedRegion, shrinks: float, around: float) -> Outcome | None:
+    def _outcome(self, region: TraversedRegion, shrinks: float, around: float) -> LabelOutcome | None:
         exact, seconds = self._ask()
         if exact is None:
             return None

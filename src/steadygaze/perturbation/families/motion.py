@@ -35,8 +35,8 @@ class Motion(Mix):
         longest = max(abs(self.dx), abs(self.dy))
         if not 1.0 < longest <= LONGEST:
             self.refuse(
-                f"dx={self.dx:g}, dy={self.dy:g}; the longer one must exceed 1 pixel, else nothing blurs, and be at "
-                f"most {LONGEST}, for example motion:dx=5"
+                f"dx={self.dx:g}, dy={self.dy:g}; the longer one must exceed 1 pixel, else nothing is blurred, and be "
+                f"at most {LONGEST}, for example motion:dx=5"
             )
 
     def slope(self, image: FloatArray) -> FloatArray:
