@@ -133,7 +133,7 @@ class TestQuestions:
         torch = pytest.importorskip("torch")
         module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(16, 2)).eval()
         image, asked = np.random.default_rng(3).random((1, 7, 5)), ("brightness:0..0.1",)
-        with pytest.raises(ModelError, match=r"does not tell the size of its input.*fit='pad:28x28'") as refused:
+        with pytest.raises(ModelError, match=r"does not state the size of its input.*fit='pad:28x28'") as refused:
             steadygaze.verify(module, image, *asked, fit="pad")
         assert "nn.Flatten" not in str(refused.value)
         assert steadygaze.verify(module, image, *asked, property="cr", fit="pad:4x4").question.model.classes == 2

@@ -1,4 +1,4 @@
-"""Measures that bound the errors of a set of regions; the walks record them."""
+"""Measures that bound the errors of a set of regions, recorded by the walks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -9,10 +9,10 @@ import numpy as np
 from .compound import Program
 
 ADDITIONS, CHANGES = 0, 1
-"""The rows of a drift: the number of additions in a form, and the rounding that changes of its inputs can cause."""
+"""The rows of a drift: the number of additions to a form, and the rounding that changes of its inputs can cause."""
 
 SUMMED = ("beside", "pixels_beside", "slivers", "skipped", "holes")
-"""Measures that add up over sets of regions; for the other measures the largest counts."""
+"""Measures that are summed over sets of regions; of the other measures, the maximum is taken."""
 
 
 class WalkMeasures(NamedTuple):
@@ -32,7 +32,7 @@ class WalkMeasures(NamedTuple):
     holes: float = 0.0
 
     def after(self, before: "WalkMeasures", share: float) -> "WalkMeasures":
-        """The measures of a walk that continued from the polytopes of walk `before`, with a share of its sums."""
+        """The joint measures with the walk `before`, whose polytopes this walk continued, with a share of its sums."""
         return self._replace(
             missed=np.maximum(self.missed, before.missed),
             beside=self.beside + share * before.beside,
@@ -48,13 +48,13 @@ class WalkMeasures(NamedTuple):
 class Accuracy:
     """Bounds on the errors of regions, over the n neurons and the layers of the classifier.
 
-    peaks (n,): the largest sum of |coefficients| of each neuron's form anywhere. missed (n,): the neuron's largest
+    peaks (n,): the largest sum of |coefficients| of each neuron's form on any region. missed (n,): the neuron's largest
     |value| on a part of a region where the pattern has the wrong sign, because the part was left unsplit or counted as
     rounding; pixels_missed is the same for the clip. drift (2, layers): between two computations of a form from
     scratch, its updates add a rounding error of at most 2⁻⁵³ · (drift[0] · peak + drift[1]). depth: the largest number
-    of cuts between the domain and a region. gap: the largest depth, beyond rounding, of the gaps that one cut leaves
-    between its two parts; holes: the volume of the gaps of all cuts. Polygons have no gaps. skipped: the number of
-    polytopes whose volume float64 cannot distinguish from zero; they are not among the regions.
+    of cuts that led to a region. gap: the largest depth, beyond rounding, of the gaps that one cut leaves between its
+    two parts; holes: the volume of the gaps of all cuts. Polygons have no gaps. skipped: the number of polytopes whose
+    volume float64 cannot distinguish from zero; they are not among the regions.
 
     beside (2, n): for every e below a neuron's `near` (see `Program`), |value| ≤ e holds on a share of the domain of at
     most D · e · beside[0] + e² · beside[1], where D is the number of coordinates. pixels_beside (2,) is the same for

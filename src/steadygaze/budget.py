@@ -37,9 +37,9 @@ class Limits:
 
 
 class Clock:
-    """The seconds of a run by phase; phases do not overlap, so they add up to the time between first and last.
+    """The seconds of a run by phase; phases do not overlap, so they add up to the time from the first to the last.
 
-    Only one thread enters phases. Threads that work side by side report their shares of one phase with `divide`.
+    Only one thread enters phases. Threads that work in parallel report their shares of one phase with `divide`.
 
     >>> clock = Clock()
     >>> with clock.phase("walk"):
@@ -56,7 +56,7 @@ class Clock:
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Count the time of the block for a phase, without that of the phases inside it."""
+        """Count the time of the block for a phase, without the time of the phases inside it."""
         outer = self.current
         self._enter(name)
         try:
@@ -94,7 +94,7 @@ class Clock:
 
 @dataclass
 class Budget:
-    """The limits of one run and its use so far; engines poll it. depth: blocks of `running` that have not ended."""
+    """The limits of one run and its use so far; engines poll it. depth: how many `running` blocks are open."""
 
     limits: Limits = field(default_factory=Limits)
     started: float = field(default_factory=time.monotonic)
@@ -105,7 +105,7 @@ class Budget:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """The run goes on as long as any of these blocks; what is computed later is not limited."""
+        """A block during which the limits apply; blocks may be nested. Later computations are not limited."""
         self.depth += 1
         try:
             yield
@@ -113,9 +113,9 @@ class Budget:
             self.depth -= 1
 
     def exhausted(self, share: float = 1.0, *, memory_share: float = 1.0) -> Stop | None:
-        """The limit that ends the run now, or None; the caller may use these parts of the time and of the memory.
+        """The limit that ends the run now, or None; the caller may use these shares of the time and of the memory.
 
-        The rest is for what follows: labels, checks, files.
+        The rest is for later steps: labels, checks, files.
         """
         if self.cancelled.is_set():
             return Stop("interrupted")
@@ -125,7 +125,7 @@ class Budget:
         if limits.max_regions is not None and self.regions >= limits.max_regions:
             return Stop(f"limit of {limits.max_regions} regions")
         limit = memory_share * self.memory_gib
-        # The peak is cheap to ask for; while it is within the limit, so is the memory in use.
+        # The peak is cheap to query; while it is within the limit, so is the memory in use.
         if peak_gib() > limit and resident_gib() > limit:
             return Stop(f"memory limit of {self.memory_gib:.3g} GiB")
         return None
@@ -138,13 +138,13 @@ class Budget:
 
     @property
     def is_short_of_memory(self) -> bool:
-        """Whether joining what is in memory now, which takes as much again, might pass the memory limit."""
+        """Whether joining the arrays in memory, which takes as much memory again, might exceed the memory limit."""
         return resident_gib() > 0.5 * self.memory_gib
 
     def is_over(self, share: float = 1.0) -> bool:
-        """Whether a run that goes on was cancelled or has used this part of its time: then it leaves out what it can.
+        """Whether a running run was cancelled or has used this share of its time: it then skips optional work.
 
-        Regions and memory do not count: once they end the walk, its answer is still worth its time.
+        Limits of regions and memory do not count: after they end the walk, there is still time for its answer.
         """
         limit = self.limits.timeout_seconds
         return self.depth > 0 and (self.cancelled.is_set() or (limit is not None and self.seconds() > share * limit))
@@ -162,7 +162,7 @@ class Budget:
 
 
 def is_over(budget: Budget | None, share: float = 1.0) -> bool:
-    """Whether there is a budget, and it was cancelled or has used this part of its time."""
+    """Whether there is a budget, and it was cancelled or has used this share of its time."""
     return budget is not None and budget.is_over(share)
 
 
@@ -215,7 +215,7 @@ def peak_gib() -> float:
 def resident_gib() -> float:
     """Memory of this process in GiB; 0 if the system does not report it."""
     try:
-        # Engines ask this often: no text layer, no buffer.
+        # Engines call this often: skip the text layer and the buffer.
         statm = os.open("/proc/self/statm", os.O_RDONLY)
         try:
             pages = int(os.read(statm, 256).split()[1])
@@ -227,7 +227,7 @@ def resident_gib() -> float:
 
 
 def give_back_memory() -> None:
-    """Return freed memory to the system if the C library can; by itself it keeps large arrays that threads freed."""
+    """Return freed memory to the system, if the C library can: otherwise it keeps large arrays that threads freed."""
     try:
         ctypes.CDLL(None).malloc_trim(0)
     except (OSError, AttributeError, TypeError):

@@ -1,4 +1,4 @@
-"""Words for classes: read from files, taken from bundled data sets, and found again in what users write."""
+"""Names of classes: read from files, taken from bundled data sets, and recognised in the user's input."""
 
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -12,7 +12,7 @@ MAX_BYTES = 2**22
 
 
 def read_class_names(path: Path) -> tuple[str, ...]:
-    """Read a text file in UTF-8 with one name on each line; empty lines at its end do not count."""
+    """Read a UTF-8 text file with one name on each line; empty lines at the end are ignored."""
     try:
         if path.stat().st_size > MAX_BYTES:
             raise OptionError(f"{path}: is larger than {MAX_BYTES >> 20} MiB; expected one class name on each line")
@@ -29,7 +29,7 @@ def read_class_names(path: Path) -> tuple[str, ...]:
 
 
 def bundled_names(image: str, classes: int) -> tuple[str, ...] | None:
-    """The class names of a bundled image's data set, if there are as many classes; None for other images."""
+    """The class names of a bundled image's data set, if their number matches `classes`; None for other images."""
     if not zoo.is_reference(image):
         return None
     names = zoo.class_names(image.partition(":")[0])
@@ -37,7 +37,7 @@ def bundled_names(image: str, classes: int) -> tuple[str, ...] | None:
 
 
 def find_label(text: str, names: Sequence[str], source: str = "--expect") -> int:
-    """The number of the class that a text names, or is the number of; an error starts with the `source`.
+    """The number of a class, given by its name or number as text; an error starts with the `source`.
 
     >>> find_label("Coat", ["shoe", "coat"]), find_label("0", ["shoe", "coat"])
     (1, 0)
@@ -62,16 +62,16 @@ def find_label(text: str, names: Sequence[str], source: str = "--expect") -> int
 
 
 def names_for(names: Sequence[str] | None, count: int) -> tuple[str, ...]:
-    """Words for so many classes: the given ones, or their numbers."""
+    """The names of `count` classes: the given ones, or their numbers."""
     if names is None:
         return tuple(str(number) for number in range(count))
     if len(names) != count:
-        raise OptionError(f"{len(names)} class names for {count} classes; give one name for each class")
+        raise OptionError(f"received {len(names)} class names for {count} classes; give one name for each class")
     return tuple(names)
 
 
 def class_numbers(classes: str | Sequence[int], count: int) -> tuple[int, ...] | None:
-    """The classes that inconsistency sums over; None for all, and as long as the predicted one is not known."""
+    """The classes over which the inconsistency is summed; None for all, and for the predicted one, not yet known."""
     if classes in ("all", "predicted"):
         return None
     try:

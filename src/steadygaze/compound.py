@@ -1,9 +1,9 @@
 """The compound network: the classifier after the perturbation of one image, as a function of theta.
 
 Turns a chain of affine maps and a perturbed image into one `Program` per knot cell: the first two layers are the clip
-to [0,1], the rest are the classifier's. Pixels whose unclipped values are the same function of theta share one neuron,
-and pixels that do not depend on theta become part of the first bias. Thetas are scaled to t in the unit square or cube;
-with a single parameter, nothing depends on the second coordinate.
+to [0,1], the others are the classifier's. Pixels whose unclipped values are the same function of theta share one
+neuron, and pixels that do not depend on theta become part of the first bias. Thetas are scaled to t in the unit square
+or cube; with a single parameter, nothing depends on the second coordinate.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,10 +38,10 @@ class Program(NamedTuple):
     rows: np.ndarray
     values: np.ndarray
     bias: np.ndarray  # (N,)
-    noise: np.ndarray  # (N,) values of a neuron below this are rounding
+    noise: np.ndarray  # (N,) smaller values of a neuron count as rounding
     near: np.ndarray  # (N,) a polytope lies beside a neuron's kink if the neuron's value comes this close to zero there
     is_folded: np.ndarray  # (L+1,) whether weights into a layer are rounded products: a zero may be inexact
-    terms: np.ndarray  # (L+1,) the largest number of inputs that one neuron of a layer adds up
+    terms: np.ndarray  # (L+1,) the largest number of inputs that one neuron of a layer sums
     largest: np.ndarray  # (N,) the largest |weight| of a neuron's output in the next layer
     byte_start: np.ndarray  # (L+1,) where the packed pattern of layer l starts
     kind: np.ndarray  # (N,) uint8 RELU, CARRIED or ENTRY (see `network.layers`); 0 for logits
@@ -49,7 +49,7 @@ class Program(NamedTuple):
     window_end: np.ndarray  # (N,) int32 the neuron after the last one of the window
     is_plain: np.ndarray  # (L+1,) whether all neurons of a layer are ReLUs
     is_copy: np.ndarray  # (L+1,) whether every neuron of a layer copies an output of the layer before it
-    has_copies: np.ndarray  # (L+1,) whether some neuron does
+    has_copies: np.ndarray  # (L+1,) whether some neuron of a layer does
     is_rectified: np.ndarray  # (L+1,) whether the entries of a layer copy outputs of ReLUs: zero forms are zero exactly
     copied: np.ndarray  # (N,) int32 the neuron, or the first entry of the window, that a neuron copies; −1 for none
     prints: (
@@ -62,8 +62,8 @@ class Program(NamedTuple):
     print_start: np.ndarray  # where the fingerprints of a layer's neurons start in `prints`
 
 
-class Corners(NamedTuple):
-    """A knot cell in t: the two extreme corners (D,) of its box, and the form (D+1,) that is positive on its half."""
+class CellCorners(NamedTuple):
+    """A knot cell in t: low and high corner (D,) of its box; if it is half a box, the form (D+1,) positive on it."""
 
     low: np.ndarray
     high: np.ndarray
@@ -72,12 +72,12 @@ class Corners(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class CellProgram:
-    """The compound network on one knot cell, in the form that the walks run.
+    """The compound network on one knot cell, as the walks run it.
 
     `root` (D+1, n): the forms of layer 0 in t, slopes first. `low` and `high` (D,): the cell's box in t, where D is the
     number of parameters, but 2 for a single one; `side` (D+1,): if the cell is half of its box, the form of t that is
-    positive on it. `line_of` (pixels,): the neuron of layer 0 that each pixel belongs to;
-    −1 if the pixel is constant, with its value in `constant`.
+    positive on it. `line_of` (pixels,): the neuron of layer 0 that computes each pixel; −1 if the pixel is constant,
+    with its value in `constant`.
     """
 
     program: Program
@@ -104,7 +104,7 @@ class CellProgram:
 class Compound:
     """Classifier after perturbation: `graph` and `perturbed` define it, and the walks subdivide the domain by `chain`.
 
-    Only `programs` and the values derived from them compute the chain's maps.
+    Only `programs` and the properties that need them compute the maps of the chain.
     """
 
     graph: Graph
@@ -116,7 +116,7 @@ class Compound:
     def original_pattern(self) -> list[np.ndarray]:
         """The classifier's pattern at the unperturbed image, one boolean array (1, n) per ReLU layer.
 
-        It is the one that `prove_original` gives, else that of a plain forward pass.
+        If `prove_original` returns a pattern, it is that one, else the pattern of a plain forward pass.
         """
         proved = None if self.prove_original is None else self.prove_original()
         if proved is not None:
@@ -164,23 +164,23 @@ class Compound:
         return self.to_unit(np.zeros((1, self.domain.dimension)))[0]
 
     @cached_property
-    def corners(self) -> tuple[Corners, ...]:
+    def corners(self) -> tuple[CellCorners, ...]:
         """Every knot cell as a box in t, or half of one."""
         return tuple(self._corners(cell) for cell in self.cells)
 
-    def _corners(self, cell: KnotCell) -> Corners:
+    def _corners(self, cell: KnotCell) -> CellCorners:
         low, high = self.to_unit(np.stack([cell.low, cell.high]))
         if self.domain.dimension == 1:
             high[1] = 1.0
         if cell.side is None:
-            return Corners(low, high)
+            return CellCorners(low, high)
         slopes, domain = cell.side[:-1], self.domain
-        return Corners(low, high, np.append(slopes * domain.widths, cell.side[-1] + slopes @ domain.low))
+        return CellCorners(low, high, np.append(slopes * domain.widths, cell.side[-1] + slopes @ domain.low))
 
     @cached_property
     def programs(self) -> tuple[CellProgram, ...]:
         """The compound network compiled for every knot cell."""
-        # If products of weights overflow, everything stays undecided; numpy need not warn.
+        # If products of weights overflow, everything stays undecided: no need for warnings of numpy.
         with np.errstate(over="ignore", invalid="ignore"):
             return tuple(self._compile_cell(cell) for cell in self.cells)
 
@@ -249,14 +249,14 @@ def plain_program(layers: list[tuple[np.ndarray, np.ndarray]]) -> CellProgram:
 
 
 def _on_lines(affine: AffineMap, line_of: np.ndarray, constant: np.ndarray, lines: int) -> AffineMap:
-    """The classifier's first map, with the clipped lines as input instead of the pixels."""
+    """The classifier's first map, with clipped lines instead of pixels as input."""
     matrix = affine.matrix
     if not isinstance(matrix, np.ndarray):
         pixels = np.flatnonzero(line_of >= 0)
         gather = scipy_sparse.csr_array((np.ones(len(pixels)), (pixels, line_of[pixels])), shape=(len(line_of), lines))
         moved = np.abs(matrix) @ np.abs(constant)
         bias = _kept(affine.bias + matrix @ constant, np.abs(affine.bias) + moved)
-        # Keep all stored entries, even if they cancel.
+        # Keep entries that cancel: readers rely on stored entries.
         merged = scipy_sparse.csr_array(matrix @ gather)
         merged.data = _kept(merged.data, np.ones(merged.nnz))
         return AffineMap(merged, bias)
@@ -275,7 +275,7 @@ def _on_lines(affine: AffineMap, line_of: np.ndarray, constant: np.ndarray, line
 
 
 def _kept(sums: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """The sums, each nonzero unless all of its terms are zero: readers rely on that."""
+    """The sums, made nonzero unless all of their terms are zero: readers rely on nonzero entries."""
     return np.where((sums == 0.0) & (sizes > 0.0), 1e-300, sums)
 
 
@@ -334,7 +334,7 @@ def _shared_fields(sizes: tuple[int, ...], clip: int, folded: tuple[bool, ...]) 
     return {
         "offsets": np.array([0, *accumulate(sizes)], dtype=np.int64),
         "dense_start": np.array([-1] * clip + [0, *accumulate(entries[:-1])], dtype=np.int64),
-        # The first pointer belongs to no layer: column_start of a dense layer may be read, but not what it points to.
+        # The first pointer belongs to no layer: kernels may read column_start of a dense layer, but follow no pointer.
         "column_start": np.zeros(layers, dtype=np.int64), "columns": np.zeros(1, dtype=np.int64),
         "rows": np.zeros(0, dtype=np.int32), "values": np.zeros(0),
         "is_folded": np.array([False] * clip + list(folded)),
@@ -382,8 +382,8 @@ def _noise_shares(terms: bytes) -> np.ndarray:
 def _kinds(
     known: dict[str, np.ndarray], layers: Sequence[Layer], maps: tuple[AffineMap, ...], folded: Sequence[bool]
 ) -> dict[str, np.ndarray]:
-    """The fields of a program that say how its neurons are decided, and which ones are copies, if some are no ReLUs;
-    `known` are the fields as if all were."""
+    """The fields of a program for kinds and copies of neurons, if not all neurons are ReLUs; `known` holds the fields
+    as if all were."""
     names = ("kind", "window_first", "window_end", "is_plain", "is_copy", "has_copies", "is_rectified", "copied")
     fields = {name: known[name].copy() for name in names}
     kind, first, end, is_plain, is_copy, has_copies, is_rectified, copied = fields.values()
@@ -403,7 +403,7 @@ def _kinds(
 
 
 def copied_outputs(affine: AffineMap, first: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """For every output of an affine map the input that it copies, or the first entry of the window whose sum it is.
+    """For every output of an affine map, the input that it copies, or the first entry of the window that it sums.
 
     first and end (n_in,) are the windows of the inputs, each input alone if it has none. −1 for other outputs.
 
@@ -421,7 +421,7 @@ def copied_outputs(affine: AffineMap, first: np.ndarray, end: np.ndarray) -> np.
     others = np.bincount(np.repeat(np.arange(len(counts)), counts), data != 1.0, len(counts))
     rows = np.flatnonzero((counts > 0) & (others == 0) & (affine.bias == 0.0))
     lowest, highest = indices[matrix.indptr[rows]], indices[matrix.indptr[rows + 1] - 1]
-    # Indices are sorted: a row holds a whole window if its ends and its size do.
+    # Indices are sorted: a row holds a whole window if its ends and its size match those of the window.
     is_whole = (first[lowest] == lowest) & (end[lowest] == highest + 1) & (end[lowest] - lowest == counts[rows])
     copied = np.full(len(counts), -1, dtype=np.int32)
     copied[rows[is_whole]] = lowest[is_whole]
@@ -429,7 +429,7 @@ def copied_outputs(affine: AffineMap, first: np.ndarray, end: np.ndarray) -> np.
 
 
 def row_terms(affine: AffineMap) -> int:
-    """The largest number of inputs that one output of an affine map adds up."""
+    """The largest number of inputs that one output of an affine map sums."""
     matrix = affine.matrix
     return matrix.shape[1] if isinstance(matrix, np.ndarray) else int(np.diff(matrix.indptr).max(initial=0))
 

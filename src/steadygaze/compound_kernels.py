@@ -1,5 +1,5 @@
-"""Compiled loops of a program's thresholds: scales of neurons at sample points → what counts as rounding, and as beside
-a kink."""
+"""Compiled loops that compute the thresholds of a program from the scales of neurons at sample points: below which
+values count as rounding, and which are close to a kink."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from .tolerances import NEAR
 
 @compiled
 def near_zero(scale: np.ndarray) -> float:
-    """The largest |value| that counts as beside a kink, for a whole layer with the given scales."""
+    """The largest |value| that counts as close to a kink, for a whole layer with the given scales."""
     largest = 0.0
     for k in range(scale.shape[0]):
         if scale[k] > largest or np.isnan(scale[k]):
@@ -32,7 +32,7 @@ def _largest_weights(weights: np.ndarray, outputs: int, largest: np.ndarray) -> 
 
 @compiled
 def _passed_on(weights: np.ndarray, below: np.ndarray, scale: np.ndarray) -> None:
-    """Raise the scale of every neuron of a dense layer that only passes one input on to what it inherits from it."""
+    """If a neuron of a dense layer only passes one input on, raise its scale to the one inherited from the input."""
     outputs = scale.shape[0]
     for k in range(outputs):
         count, only = 0, 0
@@ -97,8 +97,8 @@ def _add_column(rows: np.ndarray, weights: np.ndarray, value: np.ndarray, sums: 
 
 @compiled
 def _add_layer(program: Any, layer: int, values: np.ndarray, sums: np.ndarray, sizes: np.ndarray) -> None:
-    """Set the sums of weight · input of every neuron of a layer (n, P) at sample points, and those of |weight| · input,
-    given its inputs `values`."""
+    """Set the sums of weight · input of every neuron of a layer (n, P) at sample points, and the sums of
+    |weight| · input, given its inputs `values`."""
     inputs = program.offsets[layer] - program.offsets[layer - 1]
     outputs = program.offsets[layer + 1] - program.offsets[layer]
     for k in range(outputs):
@@ -117,7 +117,7 @@ def _add_layer(program: Any, layer: int, values: np.ndarray, sums: np.ndarray, s
 
 @compiled
 def _largest(row: np.ndarray) -> float:
-    """The largest of several numbers; NaN if one is."""
+    """The largest of several numbers; NaN if one of them is NaN."""
     most = row[0]
     for p in range(1, row.shape[0]):
         if row[p] > most or np.isnan(row[p]):
@@ -183,8 +183,8 @@ def set_thresholds(
     """Fill `noise`, `near` and `largest` of a program (see `Program`) whose maps lead to the layers from `first` on.
 
     The scale of a neuron is its largest sum of |weight| · input at sample points plus its |bias| (see `_set_sums` for
-    the other arguments). A neuron that only passes one input on (a ReLU after a ReLU) inherits its scale, errors
-    included. A layer's noise is its share of the scales.
+    the other arguments). A neuron that only passes one input on (a ReLU after a ReLU) inherits the scale of the input,
+    because it inherits its errors. The noise of a neuron is the layer's share of its scale.
     """
     _set_sums(program, first, root, points, room)
     offsets, noise, near, largest = program.offsets, program.noise, program.near, program.largest

@@ -16,7 +16,7 @@ class ModelError(SteadygazeError):
 
 
 class LayoutError(ModelError):
-    """The model's input does not take images of the shape that it got; of another shape it may."""
+    """The model does not accept images of the given shape; it may accept another shape."""
 
 
 class ImageError(SteadygazeError):
@@ -32,7 +32,7 @@ class OptionError(SteadygazeError):
 
 
 class StoreError(SteadygazeError):
-    """A result directory is missing, damaged, foreign, or in the way."""
+    """A result directory is missing, damaged or foreign, or an existing one is in the way of a new one."""
 
 
 class InternalError(SteadygazeError):

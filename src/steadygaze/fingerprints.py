@@ -1,14 +1,14 @@
-"""Fingerprints of neurons: numbers that are equal where two neurons have equal values for the same reason.
+"""Fingerprints of neurons: numbers that are equal if two neurons have equal values for the same reason.
 
-Entries of a window are equal on whole regions: on a constant background, or where all pixels are clipped to 1. Floats
-cannot tell whether two values are exactly equal; fingerprints do. The fingerprint of a neuron is its value in the
-network whose pixels and weights are replaced by fixed random numbers modulo 2⁶¹ − 1, the same for equal pixels and for
-equal weights, and whose pattern is that of the region. Neurons that add up equal products, in any order, have equal
-fingerprints; others have not, but for a chance of about 2⁻⁶¹ for each pair.
+Entries of a window may be equal on whole regions: on a constant background, or where all pixels are clipped to 1.
+Floats cannot show whether two values are exactly equal; fingerprints can. The fingerprint of a neuron is its value,
+under the pattern of the region, in a network whose pixels and weights are replaced by fixed random numbers modulo 2⁶¹ −
+1, the same for equal pixels and for equal weights. Neurons that sum equal products, in any order, have equal
+fingerprints; any two other neurons have different ones, except with a chance of about 2⁻⁶¹.
 
 The steps of a network are carried out one after another, never joined into one matrix, so no weight is a rounded
-product. A batch normalisation or a quotient counts by the numbers that define it. Where a step has constants that were
-rounded before, every row gets a random number of its own: nothing is known to be equal to it.
+product. A batch normalisation or a quotient is represented by the numbers that define it. If a step has constants that
+were rounded before, every row gets a random number of its own: it is not known to equal anything.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ from .network.windows import AveragePool
 PRIME = (1 << 61) - 1
 
 AFTER_CLIP, AFTER_LAYER, AFTER_STEP = 0, 1, 2
-"""What the inputs of a stage are: clipped lines, outputs of the layer before, results of the stage before."""
+"""The kinds of inputs of a stage: clipped lines, outputs of the layer before, results of the stage before."""
 
 SEED = 61
 
@@ -77,7 +77,7 @@ def products_of(graph: Graph) -> list[list[Product]]:
     for number, segment in enumerate(graph.steps[: last + 1]):
         products = [_product(graph, step, rng) for step in segment]
         if not segment and number > 0:
-            # The layer reads the outputs of the one before as they are.
+            # The layer reads the outputs of the one before unchanged.
             size = len(graph.layers[number])
             products.append(Product.of(scipy_sparse.eye_array(size), np.zeros(size, dtype=np.uint64)))
         found.append(products)
@@ -94,7 +94,7 @@ def _product(graph: Graph, step: Step, rng: np.random.Generator) -> Product:
     if isinstance(operator, Mean | AveragePool) and not operator.read_roundings:
         return product  # different counts have different quotients 1/count
     if isinstance(operator, ScaleShift) and not operator.read_roundings:
-        # One entry in every row: the same for the same numbers, whatever their quotient is rounded to.
+        # Each row has one entry, hashed from its constants: equal for equal constants, however their quotient rounds.
         root = (0.0, 0.0) if operator.variance is None else (operator.variance, operator.epsilon)
         gain = (operator.multiplier, operator.gain, operator.divisor, *root)
         of_rows = _hashed(gain, nodes[0].shape)
@@ -113,7 +113,7 @@ def _hashed(parts: Sequence[np.ndarray | float], shape: Shape) -> np.ndarray:
 
 
 class PixelPrints(NamedTuple):
-    """Fingerprints of the lines (n,), and the product that makes those of the pixels from the clipped lines."""
+    """The fingerprints of the lines (n,), and the product that turns those of clipped lines into those of pixels."""
 
     lines: np.ndarray
     pixels: Product
@@ -122,9 +122,9 @@ class PixelPrints(NamedTuple):
 def pixel_prints(line_of: np.ndarray, lines: int, unclipped: np.ndarray, definition: np.ndarray) -> PixelPrints:
     """The fingerprints of pixels, each with its line, or −1 if it is constant.
 
-    definition (rows, pixels): the floats that define each pixel, hence those with the same definition are equal;
-    unclipped (pixels,): the value of a constant pixel, up to rounding. Pixels whose lines are the same only because of
-    rounding are not equal to anything.
+    definition (rows, pixels): the floats that define each pixel; pixels with the same definition are equal. unclipped
+    (pixels,): the value of a constant pixel, up to rounding. A pixel whose line equals another one only by rounding
+    gets a fingerprint of its own.
     """
     _, inverse = np.unique(definition, axis=1, return_inverse=True)
     inverse = inverse.ravel()

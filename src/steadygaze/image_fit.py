@@ -1,6 +1,6 @@
-"""Images of other sizes and colours → pixels that a model takes, by Pillow, and only if the caller asks for it.
+"""Adapts images of other sizes and colours to a model by Pillow, only at the caller's request.
 
-An image of 8 bits stays one: every pixel of the outcome is v/255. Other numbers are resized in float32, as Pillow does.
+An 8-bit image stays one: every pixel of the result is v/255. Pillow resizes other numbers in float32.
 """
 
 import re
@@ -18,7 +18,7 @@ FITS = {
     "crop": "scaled to cover, and cut at its centre to",
     "pad": "scaled to lie within, and padded with black to",
 }
-"""How an image becomes as large as the input of a model, and the words for it."""
+"""The ways to fit an image to the size of a model's input, and the words for notes."""
 GREY, RGB = "grey", "rgb"
 CHANNELS = {GREY: 1, RGB: 3}
 LUMA = np.array([299.0, 587.0, 114.0]) / 1000.0
@@ -31,9 +31,9 @@ Pixels = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ImageFit:
-    """What is done to an image before it is verified: `how` it is resized, if at all, and to which `colours`.
+    """The preparation of an image before it is verified: `how` to resize it, if at all, and to which `colours`.
 
-    size: width and height; None for those of the model's input.
+    size: width and height; None for the size of the model's input.
 
     >>> ImageFit.of("crop", grey=True).words
     ['--fit', 'crop', '--grey']
@@ -47,7 +47,7 @@ class ImageFit:
 
     @classmethod
     def of(cls, fit: str | None = None, *, grey: object = False, rgb: object = False) -> "ImageFit":
-        """Read the options; OptionError for other texts, and for grey and rgb at once."""
+        """Read the options; raises OptionError for other texts, and for grey and rgb at once."""
         if grey and rgb:
             raise OptionError("--grey and --rgb exclude each other; leave one out")
         colours = GREY if grey else RGB if rgb else ""
@@ -77,11 +77,11 @@ class ImageFit:
 
     @property
     def needs_size(self) -> bool:
-        """Whether the image becomes as large as the model's input."""
+        """Whether the image is resized to the model's input."""
         return bool(self.how) and self.size is None
 
     def prepare(self, pixels: Pixels, name: str) -> tuple[Pixels, tuple[str, ...]]:
-        """The pixels (C, H, W) in the colours asked, and of the size asked if it was named; with notes."""
+        """The pixels (C, H, W) in the requested colours, and in the requested size if it is given; with notes."""
         found, notes = self._recolour(pixels, name)
         if self.size is None:
             return found, notes
@@ -89,7 +89,7 @@ class ImageFit:
         return resized, notes + more
 
     def finish(self, pixels: Pixels, input_shape: tuple[int, int, int]) -> tuple[Pixels, tuple[str, ...]]:
-        """The pixels (C, H, W) of the size of a model's input (C, H, W), if --fit asked for it; with notes."""
+        """The pixels (C, H, W), resized to a model's input (C, H, W) if --fit requests it; with notes."""
         if not self.needs_size:
             return pixels, ()
         return self._resize(pixels, (input_shape[2], input_shape[1]))
@@ -99,10 +99,10 @@ class ImageFit:
         if not self.colours or channels == CHANNELS[self.colours]:
             return pixels, ()
         if channels not in CHANNELS.values():
-            raise ImageError(f"{name}: has {channels} channels; --{self.colours} takes images with 1 or 3")
+            raise ImageError(f"{name}: has {channels} channels; --{self.colours} needs an image with 1 or 3 channels")
         if self.colours == RGB:
             return np.repeat(pixels, 3, axis=0), ("the image's grey values are used for red, green and blue (--rgb)",)
-        note = ("the image's colours are turned into grey by Pillow, 0.299 red + 0.587 green + 0.114 blue (--grey)",)
+        note = ("the image is converted to grey by Pillow, 0.299 red + 0.587 green + 0.114 blue (--grey)",)
         if _is_eight_bit(pixels):
             return _values(_picture(pixels).convert("L")), note
         return np.tensordot(LUMA, pixels, axes=1)[None], note
@@ -124,7 +124,7 @@ class ImageFit:
 
 
 UNFITTED = ImageFit()
-"""An image that is taken as it is."""
+"""The image stays as it is."""
 
 
 def _is_eight_bit(pixels: Pixels) -> bool:
@@ -132,7 +132,7 @@ def _is_eight_bit(pixels: Pixels) -> bool:
 
 
 def _picture(pixels: Pixels) -> Image.Image:
-    """Pixels (1 or 3, H, W) of 8 bits as a picture."""
+    """8-bit pixels (1 or 3, H, W) as a picture."""
     values = np.round(pixels * 255.0).astype(np.uint8)
     return Image.fromarray(values[0] if len(values) == 1 else np.ascontiguousarray(np.moveaxis(values, 0, 2)))
 

@@ -1,8 +1,8 @@
 """Turns an image file or array into canonical pixels: float64 (C, H, W) in [0,1], 8-bit values v as v/255.
 
-Reads PNG and JPEG through Pillow, and NPY arrays, and for perturbations pictures with an alpha channel and arrays of
-any numbers. It never resizes an image or converts colour to grey (`image_fit` does so on demand): it refuses an image
-that does not fit the model, with advice.
+Reads PNG and JPEG through Pillow, and NPY arrays; for perturbations also pictures with an alpha channel, and arrays of
+any numbers. It never resizes an image or converts colour to grey (`image_fit` does so on demand). If an image does not
+fit the model, the error says how to adapt it.
 """
 
 import warnings
@@ -54,7 +54,7 @@ def read_layers(path: str | Path) -> NDArray[np.float64]:
     path = Path(path)
     with _refusing(path):
         if not _first_bytes(path).startswith(PNG_MAGIC):
-            raise ImageError(f"{path.name}: is not a PNG; only a PNG with an alpha channel says where it covers")
+            raise ImageError(f"{path.name}: is not a PNG; save it as PNG with an alpha channel")
         with _opened(path) as picture:
             layers = _with_alpha(picture)
             if layers.mode not in ("LA", "RGBA"):
@@ -162,7 +162,7 @@ def fit_image(
     if pixels.shape[1:] != (height, width):
         raise ImageError(
             f"{name}: is {pixels.shape[2]} wide and {pixels.shape[1]} high, but the model expects {width} × {height} "
-            "(width × height); --fit resize, crop or pad does it"
+            "(width × height); adapt it with --fit resize, crop or pad"
         )
     _check_range(pixels, name)
     return np.ascontiguousarray(pixels, dtype=np.float64)
@@ -192,7 +192,7 @@ def _read_picture(path: Path, start: bytes) -> ImageFile:
             notes.append("the image has several frames: the first one is used")
         picture.load()
         if picture.getexif().get(ExifTags.Base.Orientation, 1) != 1:
-            notes.append("the image is turned as its orientation tag says")
+            notes.append("the image is rotated according to its orientation tag")
         upright = ImageOps.exif_transpose(picture)
         if start.startswith(PNG_MAGIC) and start[PNG_DEPTH_OFFSET] == 16 and upright.mode not in SIXTEEN_BIT_MODES:
             notes.append("16-bit colours are cut to 8 bits; save as a float NPY array to keep them")
@@ -201,7 +201,7 @@ def _read_picture(path: Path, start: bytes) -> ImageFile:
 
 
 def _with_alpha(picture: Image.Image) -> Image.Image:
-    """The picture with an alpha channel if it says in another way what is transparent."""
+    """The picture, with an alpha channel if it marks transparent pixels in another way."""
     if "transparency" in picture.info or picture.mode == "PA":
         return picture.convert("LA" if picture.mode in ("L", "1") else "RGBA")
     return picture
@@ -240,14 +240,14 @@ def _check_range(pixels: NDArray[np.float64], name: str) -> None:
     if pixels.size and (pixels.min() < 0.0 or pixels.max() > 1.0):
         raise ImageError(
             f"{name}: has values from {pixels.min():g} to {pixels.max():g}; floats must be in 0..1 "
-            "(save 0..255 as uint8, and leave mean and std to the model's options)"
+            "(save 0..255 as uint8, and pass mean and std as options of the model)"
         )
 
 
 def _eight_bit(pixels: NDArray[np.float64]) -> NDArray[np.float64] | None:
     """The exact v/255 if every pixel is v/255 rounded to float32, and not all are exact already; otherwise None.
 
-    Rounded pixels would separate coinciding lines and invent regions.
+    Rounded pixels would separate coinciding lines and create spurious regions.
     """
     exact = np.round(pixels * 255.0) / 255.0
     is_rounded = (exact.astype(np.float32) == pixels).all() and (exact != pixels).any()

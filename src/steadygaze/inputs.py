@@ -1,4 +1,4 @@
-"""What a caller gives as model and image → a `Model`, and pixels (C, H, W) in [0,1] with their name."""
+"""Turns the model and image arguments of a caller into a `Model`, and pixels (C, H, W) in [0,1] with a name."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -25,7 +25,7 @@ PerturbationsLike = Sequence[Perturbation | str] | Perturbation | str
 def given_model(model: ModelLike, pixels: np.ndarray, options: ReadOptions, fitting: ImageFit = UNFITTED) -> Model:
     """The model of a file, a bundled name, a torch module or a `Model`, for an image (C, H, W); raises ModelError.
 
-    fitting: what is done to the image once the size of the model's input is known.
+    fitting: how to prepare the image once the size of the model's input is known.
     """
     if isinstance(model, Model):
         if not options.is_usual:
@@ -38,7 +38,7 @@ def given_model(model: ModelLike, pixels: np.ndarray, options: ReadOptions, fitt
             if not fitting.needs_size:
                 raise
             raise ModelError(
-                f"{str(error).partition(';')[0]}. A torch module does not tell the size of its input: name it in "
+                f"{str(error).partition(';')[0]}. A torch module does not state the size of its input: give it in "
                 f"pixels, such as fit='{fitting.how}:28x28'"
             ) from None
     if not isinstance(model, str | Path):
@@ -51,7 +51,7 @@ def given_image(image: ImageLike) -> tuple[np.ndarray, str, tuple[str, ...]]:
     """Pixels, name and notes of an image: a file, a bundled name, an array or a torch tensor; raises ImageError."""
     if isinstance(image, str | Path):
         name = str(image)
-        if os.path.isdir(name):  # noqa: PTH112 (answers also for texts that cannot be names of files)
+        if os.path.isdir(name):  # noqa: PTH112 (also works for texts that cannot be names of files)
             raise ImageError(
                 f"{name}: is a folder; give one image, or all of them in a plan for steadygaze campaign run "
                 "(docs/campaign.md)"
@@ -66,7 +66,7 @@ def given_image(image: ImageLike) -> tuple[np.ndarray, str, tuple[str, ...]]:
 
 
 def given_perturbations(given: PerturbationsLike) -> list[Perturbation]:
-    """The perturbations of objects and specs; PerturbationError for anything else."""
+    """The perturbations given as objects and specs; raises PerturbationError for anything else."""
     items: list[Any] = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
     for item in items:
         if not isinstance(item, Perturbation | str):
@@ -80,7 +80,7 @@ def given_perturbations(given: PerturbationsLike) -> list[Perturbation]:
 def read_fitting(path: Path, image_shape: tuple[int, ...], options: ReadOptions) -> Model:
     """Read a model for images of a shape; if the shape does not fit, `fit_image` raises a better error later.
 
-    A model that no shape helps is refused for what is wrong with it.
+    If the model cannot be read for any shape, the error is about the model itself.
     """
     try:
         return model_from_file(path, image_shape, options)
@@ -95,12 +95,12 @@ def _array(image: object) -> np.ndarray | None:
     """The numbers of an object; None if numpy cannot read it."""
     try:
         return np.asarray(image)
-    except Exception:  # objects of other libraries raise what they like
+    except Exception:  # objects of other libraries may raise anything
         return None
 
 
 def not_an_image(thing: object) -> str:
-    """One line about an object that is no image: what it is, what is expected, and what to do with it.
+    """One line about an object that is not an image: the received type, the expected ones, and a remedy.
 
     >>> not_an_image({"pixels": 1})[:26]
     'image: received dict; expe'
@@ -111,7 +111,7 @@ def not_an_image(thing: object) -> str:
     if isinstance(thing, Model) or is_module(thing):
         advice = "The model comes first, then the image"
     elif isinstance(thing, list | tuple):
-        advice = "All its rows must have the same length, and hold numbers alone"
+        advice = "All its rows must have the same length, and contain only numbers"
     return (
         f"image: received {whole}; expected a PNG, JPEG or NPY file, a bundled image such as mnist:69990, or an array "
         f"or torch tensor (C, H, W) of uint8 in 0..255 or float in 0..1. {advice}"
@@ -119,5 +119,5 @@ def not_an_image(thing: object) -> str:
 
 
 def _is_file_name(text: str) -> bool:
-    # os.path.exists answers also for texts that cannot be names of files.
+    # os.path.exists also works for texts that cannot be names of files.
     return text.endswith(".onnx") or "/" in text or os.path.exists(text)  # noqa: PTH110

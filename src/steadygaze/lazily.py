@@ -1,4 +1,4 @@
-"""Modules that are imported when they are first used: commands answer wrong input without the heavy ones."""
+"""Heavy modules that are imported on first use: commands refuse wrong input without loading them."""
 
 from importlib import import_module
 from typing import Any
@@ -17,7 +17,7 @@ class LazyModule:
         self._name = name
 
     def __getattr__(self, attribute: str) -> Any:
-        """The attribute of the module itself, kept for later."""
+        """The attribute of the module itself, cached."""
         value = getattr(import_module(self._name), attribute)
         setattr(self, attribute, value)
         return value
@@ -26,9 +26,9 @@ class LazyModule:
 onnx: Any = LazyModule("onnx")
 onnxruntime: Any = LazyModule("onnxruntime")
 scipy_sparse: Any = LazyModule("scipy.sparse")
-torch: Any = LazyModule("torch")  # only for a user's torch module: it is imported already
+torch: Any = LazyModule("torch")  # used only for a torch module of the caller, who has imported torch already
 
 
 def is_sparse(matrix: Any) -> bool:
-    """Whether a matrix is sparse; it is an array otherwise."""
+    """Whether a matrix is sparse, and not an array."""
     return not isinstance(matrix, np.ndarray)

@@ -1,13 +1,13 @@
-"""Suggestions for misspelt words: the known word that takes the fewest typing mistakes to become the given one."""
+"""Suggestions for misspelt words: the known word that is the fewest typing mistakes away."""
 
 from collections.abc import Iterable
 
 BEGUN = 3
-"""Letters after which a word counts as begun rather than misspelt."""
+"""From this many letters on, the beginning of a known word counts as that word."""
 
 
 def did_you_mean(text: str, known: Iterable[str]) -> str:
-    """A sentence that names the nearest known word, with a blank before it; empty if none is near.
+    """A sentence with the nearest known word, after a leading blank; empty if no word is near.
 
     >>> did_you_mean("bsf", ["map", "bfs", "gbs"]), did_you_mean("colour", ["map", "bfs"])
     (' Did you mean bfs?', '')

@@ -11,17 +11,17 @@ UNIT = 2.0**-53
 """Unit roundoff u of float64."""
 
 LEAST = 1e-290
-"""Added to every bound that is not exactly zero: more than underflow can lose in a sum of fewer than 10²⁰ products."""
+"""Added to every bound that is not exactly zero: exceeds the loss by underflow in a sum of fewer than 10²⁰ products."""
 
 FLOOR = 1e-150
-"""Errors of values that are not exactly zero are at least this large. A product with any weight then cannot underflow
-(see SMALLEST_WEIGHT): if a sum of errors is computed as zero, all of its terms are zero."""
+"""The least error of a value that is not exactly zero. Its product with any weight cannot underflow (see
+SMALLEST_WEIGHT): if a sum of errors is computed as zero, all of its terms are zero."""
 
 SMALLEST_WEIGHT = 1e-140
-"""Weights other than zero must be at least this large in size. Every nonzero float32 number is."""
+"""The least size of a nonzero weight. No nonzero float32 number is smaller."""
 
 LEAST_ROOT = 1e-140
-"""The same as LEAST for the root of such a sum."""
+"""The counterpart of LEAST for the root of such a sum."""
 
 
 def gamma(terms: int) -> float:
@@ -49,15 +49,16 @@ DISTANCE = 1e-10
 Vertices are interpolated along edges of length ≤ √2 with a relative error of a few 2⁻⁵³, and a vertex inherits the
 error of at most a few hundred ancestors: below 1e-13. Lines that coincide in exact arithmetic differ by the rounding of
 their forms, which is of the same order unless they cancel (see NOISE). 1e-10 leaves a factor of a thousand. A strip of
-that width across the whole domain has 1e-10 of its area; unsplit parts are added up and reported.
+this width across the whole domain has 1e-10 of its area; unsplit parts are added up and reported.
 """
 
 NOISE = 2.0**-40
-"""Values of a neuron below this times its scale count as rounding; for few inputs the factor is less (`noise_share`).
+"""Values of a neuron below this times its scale count as rounding; with few inputs the factor is less (`noise_share`).
 
 The scale of a neuron is the largest sum of |weight · input| + |bias| seen on sample thetas. A neuron that is zero in
-exact arithmetic (a dead input, w·h − w·h) stays below it, so rounding does not split regions. No proof depends on it:
-values that count as rounding are missed parts and enter the error of every layer above.
+exact arithmetic (a dead input, w·h − w·h) stays below this threshold, so rounding does not split regions. No proof
+depends on the choice: parts where a value counts as rounding are counted as missed, and enter the error of every layer
+above.
 """
 
 
@@ -73,7 +74,7 @@ def noise_share(terms: int) -> float:
 
 
 DOUBT = 64.0
-"""A region is doubtful if a neuron stays below this times its noise: the sign may be wrong on the whole region."""
+"""A region is doubtful if a neuron stays below this times its noise on all of it: its sign may be wrong everywhere."""
 
 NEAR = 2.0**-20
 """A region lies beside a neuron's kink if the neuron's value there comes closer to zero than this times the largest
@@ -84,35 +85,37 @@ smaller; otherwise the attention of the whole map stays undecided.
 """
 
 MAX_SYNCS = 256
-"""Updates of a layer's forms before they are computed from scratch."""
+"""The most updates of a layer's forms before they are computed from scratch."""
 
 MAX_ADDITIONS = 256
-"""Additions that updates may make to a layer's forms before that: one for each column, but only one for several columns
-that are added up first. `regions.forward_error` bounds the errors of updates from the additions and changes that
+"""The most additions that updates may make to a layer's forms before that: one for each column, or one for several
+columns that are summed first. `regions.forward_error` bounds the errors of updates from the additions and changes that
 occurred; this limit keeps them of the order of one product."""
 
 MAX_FLIPS = 512
-"""Updates of the attention maps before they are computed from scratch."""
+"""The most updates of the attention maps before they are computed from scratch."""
 
 MAX_FLIPS_EACH = 8
-"""Updates for the same neuron before that. An error in a neuron's gradient enters the maps once for each of its flips,
-so errors grow by at most this factor from a layer to the one below (see `attention.gradients`)."""
+"""The most updates for the same neuron before that. An error in a neuron's gradient enters the maps once for each of
+its flips, so errors grow by at most this factor from a layer to the one below (see `attention.gradients`)."""
 
 MAX_LOCAL_FLIPS = 4096
-"""Updates of the attention maps before they are computed from scratch, if flips are local. The change of a local flip
-is computed from the weights each time, so its errors do not depend on earlier flips (`attention.gradients`)."""
+"""The most updates of the attention maps before they are computed from scratch, if flips are local. The change of a
+local flip is computed from the weights each time, so its errors do not depend on earlier flips
+(`attention.gradients`)."""
 
 LEAST_FLIPS = 64
-"""If maps could not follow at least this many flips within FLIP_ERROR, all are computed from scratch."""
+"""If updates can follow fewer flips than this within FLIP_ERROR, all maps are computed from scratch."""
 
 MAX_ROWS_EACH = 2
-"""How often the gradient of one dense neuron may be computed before that: its error differs each time."""
+"""How often the gradient of one dense neuron may be computed before maps are: its error differs each time."""
 
 FLIP_ERROR = 1e-6
-"""Maps are updated by flips only if their error then stays below this share of the original map's size."""
+"""Maps are updated by flips only if their error stays below this share of the original map's size."""
 
 AREA = 1e-9
-"""The largest error of the regions' total area, 1: 10⁵ regions of area 1e-5 with vertices off by 1e-13 give 1e-11."""
+"""The largest error of the total area of all regions, which is 1: 10⁵ regions of area 1e-5 with vertices off by 1e-13
+give 1e-11."""
 
 BESIDE = 1e-7
 """The distance from an edge at which points on both sides are compared: 1,000 DISTANCE, far below the regions' size."""
@@ -122,12 +125,12 @@ LOGITS = 1e-9
 the difference measured on sixteen layers. Away from kinks, a pattern with one wrong neuron is off by far more."""
 
 CLIPPED = 1e-9
-"""A pixel farther than this from 0 and 1 is not clipped. A point BESIDE an edge moves a pixel by more, unless the pixel
-hardly depends on theta; then either state is right to within this."""
+"""A pixel farther than this from 0 and 1 is not clipped. At a point BESIDE an edge, a pixel has moved by more, unless
+it hardly depends on theta; either state is then right to within this tolerance."""
 
 TOUCH = 1e-9
 """Two polytopes touch if their common facet is wider than this: 10 DISTANCE, because the tolerance may have moved the
-ends of both facets by DISTANCE each. A narrower facet may be a common vertex or edge."""
+ends of both facets by DISTANCE each. A narrower common part may be only a vertex or an edge."""
 
 FEASIBILITY = 1e-10
 """The smallest tolerance that HiGHS accepts; rows have unit normals, so it is a distance in t."""

@@ -1,6 +1,6 @@
 """The unperturbed image in real numbers: which classes can win, which neurons are active, how far its maps may be off.
 
-Bounds in float64 answer first; where they cannot, values that are equal by construction and exact arithmetic do.
+Bounds in float64 are tried first, then values that are equal by construction, then exact arithmetic.
 """
 
 import math
@@ -43,9 +43,9 @@ class Unperturbed:
 
     @cached_property
     def winners(self) -> list[int]:
-        """The classes that may have the largest logit: one if proved, several if tied or not known.
+        """The classes that may have the largest logit: one if proved, several if tied or unknown.
 
-        Raises ModelError if bounds cannot tell and the network has no exact form.
+        Raises ModelError if bounds do not decide and exact arithmetic does not support the network.
         """
         if self._bounder is not None and self._bounder.original_margin[0] > 0.0:
             return [self.float_label]
@@ -53,7 +53,7 @@ class Unperturbed:
 
     @cached_property
     def pattern(self) -> tuple[np.ndarray, ...] | None:
-        """The active neurons (n,) of every layer, proved; None if neither bounds nor exact arithmetic tell."""
+        """The active neurons (n,) of every layer, proved; None if neither bounds nor exact arithmetic decide them."""
         if self._bounder is not None and self._bounder.is_original_certain:
             return tuple(layer[0] for layer in self.compound.original_pattern)
         if has_windows(self.compound.graph):
@@ -68,15 +68,15 @@ class Unperturbed:
 
     @cached_property
     def doubt(self) -> float:
-        """How far the maps may be off because signs are uncertain: a bound of the sum of distances over the classes.
+        """How far the maps may be off because signs are uncertain: a bound on the sum of distances over the classes.
 
-        It also covers a threshold of up to 100 % of the maps' size. 0 if the pattern is proved.
+        The bound also covers a threshold of up to 100 % of the maps' size. It is 0 if the pattern is proved.
         """
         if self._is_certain:
             return 0.0
         if self._bounder is None:
             return math.inf
-        # Two maps of an interval differ by up to twice its radius. The threshold may be off by as much again.
+        # Two maps in an interval differ by up to twice its radius. The threshold may be off by as much again.
         size = 4.0 * self.attention.size(self._bounder.expected_radius)
         if self.attention.method.factor_baseline is not None:
             size *= self.attention.filter.lipschitz(self.attention.distance.value)
@@ -111,7 +111,7 @@ class Unperturbed:
 
     @property
     def _is_certain(self) -> bool:
-        """Whether the maps, as computed, are those of the proved pattern, up to rounding."""
+        """Whether the computed maps are those of the proved pattern, up to rounding."""
         if self.pattern is None or isinstance(self.attention.method, GradientMethod):
             return self.pattern is not None
         computed = pattern_at(self.compound.graph, self.compound.perturbed.x0.reshape(1, -1))
@@ -119,7 +119,7 @@ class Unperturbed:
 
     @cached_property
     def _bounder(self) -> Bounder | None:
-        """None if weights are so small that products with them vanish."""
+        """Bounds at the unperturbed image; None if weights are so small that products with them vanish."""
         try:
             return Bounder(self.compound.graph, self.compound.perturbed, self.float_label, self.attention)
         except ModelError:

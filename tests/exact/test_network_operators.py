@@ -269,7 +269,7 @@ def test_an_unknown_operator_with_exact_constants_is_exact():
 
 @pytest.mark.parametrize(
     ("operator", "message"),
-    [(RoundedWhenUsed(), "RoundedWhenUsed has no exact form"), (Doubled(read_roundings=1), "reading it rounded")],
+    [(RoundedWhenUsed(), "does not support RoundedWhenUsed"), (Doubled(read_roundings=1), "reading it rounded")],
 )
 def test_rounded_constants_are_refused(operator, message):
     with pytest.raises(ModelError, match=message):

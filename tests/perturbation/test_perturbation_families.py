@@ -172,7 +172,7 @@ def test_default_ranges_and_their_equality():
         (lambda: Patch(x=0, y=0, w=1, h=-1), "contains no pixel"),
         (lambda: Patch(x=-1, y=0, w=1, h=1), "outside"),
         (lambda: Patch(x=0, y=-1, w=1, h=1), "outside"),
-        (lambda: Patch(x=0, y=0, w=1, h=1, tone=0), "neither 1"),
+        (lambda: Patch(x=0, y=0, w=1, h=1, tone=0), "tone=.*expected 1"),
         (lambda: Patch(x=0.5, y=0, w=1, h=1), "x is 0.5; expected a whole number"),
         (lambda: Patch(x=True, y=0, w=1, h=1), "whole number"),
         (Translate, "moves nowhere"),

@@ -82,7 +82,7 @@ def test_canonical_text(one, text):
         ("patch:x=1.5,y=2,w=3,h=4", "x is '1.5'; expected a whole number"),
         ("patch:x=,y=2,w=3,h=4", "x is ''; expected a whole number"),
         ("patch:x=1,,w=3,h=4", "'' is not key=value"),
-        ("patch:x=1,y=2,w=3,h=4,tone=2", "neither 1"),
+        ("patch:x=1,y=2,w=3,h=4,tone=2", "tone=.*expected 1"),
         ("patch:x=1,y=2,w=0,h=4", "contains no pixel"),
         ("patch:x=1,y=2,w=3,h=4,range=1", "unknown key 'range'"),
         ("translate", "moves nowhere; give dx or dy"),

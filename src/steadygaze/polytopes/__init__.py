@@ -1,7 +1,8 @@
 """Convex shapes with the cut behind every facet: polygons and polyhedra behind one protocol.
 
-`protocol` holds the common interface and code; `polygons` and `polyhedra` the code that depends on the dimension;
-`polygon_kernels`, `polyhedron_kernels` (one shape) and `polyhedra_kernels` (many) the compiled loops.
+`protocol` holds the common interface and shared code, `polygons` and `polyhedra` the code that depends on the
+dimension. `polygon_kernels`, `polyhedron_kernels` (for one shape) and `polyhedra_kernels` (for many) hold the compiled
+loops.
 """
 
 import numpy as np

@@ -1,8 +1,8 @@
 """Finds the pairs of polytopes with signed cuts that touch along a facet.
 
-Two polytopes touch if they carry the same cut with opposite signs and their facets on it overlap. Vertices are not
-matched: a vertex of one side may lie inside a facet of the other. Polytopes that share only a vertex (in three
-dimensions: only an edge) do not touch.
+Two polytopes touch if they have facets on the same cut with opposite signs, and these facets overlap. Vertices need not
+match: a vertex of one side may lie inside a facet of the other. Polytopes that share only a vertex, or in three
+dimensions only an edge, do not touch.
 """
 
 from dataclasses import dataclass
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 class Adjacency:
     """Common facets of polytopes, in the order of their cuts.
 
-    first and second (E,): the polytopes below and above the cut, which carry it with − and with +; cut (E,): the cut,
-    numbered from 1; measure (E,): length or area of the common facet; extent (E, 2, D): its two ends, or, in three
+    first and second (E,): the polytopes below and above the cut, whose facets carry it with − and +; cut (E,): the cut,
+    numbered from 1; measure (E,): the length or area of the common facet; extent (E, 2, D): its two ends, or, in three
     dimensions, two corners of its bounding box.
     """
 
@@ -98,18 +98,18 @@ def touching_polyhedra(polyhedra: "Polyhedra") -> Adjacency:
             below, above = facets[below[:found]], facets[above[:found]]
             owner, number = polyhedra.facet_owner, np.abs(polyhedra.facets[below])
             return Adjacency(owner[below], owner[above], number, areas[:found].copy(), extent[:found].copy())
-    raise InternalError("facets on one side of a cut lie above each other: please report this model and image")
+    raise InternalError("facets on the same side of a cut overlap: please report this model and image")
 
 
 def _planes(
     cut: np.ndarray, is_above: np.ndarray, polyhedra: "Polyhedra", facets: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """A point and two unit vectors (C, 3, 3) of every cut's plane, from its largest facet; and which facets (F,) run
-    counter-clockwise in these coordinates: those on the same side as the largest facet.
+    """A point and two unit vectors (C, 3, 3) of every cut's plane, from its largest facet; and a mask (F,) of facets
+    that run counter-clockwise in these coordinates, which are those on the same side as the largest facet.
     """
     largest = _last_of_each(cut, polyhedra.facet_sizes[facets])
     normal = polyhedra.facet_vectors[facets[largest]] / polyhedra.facet_sizes[facets[largest], None]
-    # The axis with the smallest part of the normal is far from parallel to it.
+    # The axis along which the normal is smallest is far from parallel to it.
     helper = np.eye(3)[np.argmin(np.abs(normal), axis=1)]
     across = np.cross(normal, helper)
     across /= np.linalg.norm(across, axis=1, keepdims=True)
@@ -131,7 +131,7 @@ def _in_planes(
 
 
 def _counted(sizes: np.ndarray) -> np.ndarray:
-    """0, 1, … for each of several runs, one after the other.
+    """Count 0, 1, … within each of several runs.
 
     >>> _counted(np.array([2, 3])).tolist()
     [0, 1, 0, 1, 2]
@@ -147,7 +147,7 @@ def _has_two_sides(signed: np.ndarray) -> np.ndarray:
 
 
 def _last_of_each(cut: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """The index of the largest member of every cut (C,), for cuts numbered 0 … C−1 without a gap."""
+    """The index of the largest member of every cut (C,), for cuts numbered 0 … C−1 without gaps."""
     order = np.lexsort((size, cut))
     return order[np.append(np.diff(cut[order]), 1) > 0] if len(order) else order
 
@@ -159,7 +159,7 @@ def _lines(cut: np.ndarray, start: np.ndarray, end: np.ndarray, lengths: np.ndar
 
 
 def _bounds(cut: np.ndarray, is_above: np.ndarray) -> np.ndarray:
-    """For every cut (C, 3): start of its members, start of those above it, end; members sorted by cut, then side."""
+    """For every cut (C, 3): the start of its members, the start of those above it, the end; members are sorted so."""
     if not len(cut):
         return np.zeros((0, 3), dtype=np.int64)
     first = np.flatnonzero(np.diff(cut, prepend=-1))
@@ -170,14 +170,14 @@ def _bounds(cut: np.ndarray, is_above: np.ndarray) -> np.ndarray:
 def _find_overlaps(
     cut: np.ndarray, is_above: np.ndarray, low: np.ndarray, high: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Indices (E,) of the intervals that overlap across a cut; intervals sorted by cut, then side, then low end."""
+    """Indices (E,) of the intervals that overlap across a cut; intervals must be sorted by cut, side and low end."""
     bounds = _bounds(cut, is_above)
     for room in (2, 16, 256):
         below, above = np.zeros((2, room * len(cut)), dtype=np.int64)
         found = _overlaps(bounds, low, high, TOUCH, np.zeros(len(cut)), below, above)
         if found >= 0:
             return below[:found], above[:found]
-    raise InternalError("edges on one side of a cut lie above each other: please report this model and image")
+    raise InternalError("edges on the same side of a cut overlap: please report this model and image")
 
 
 @compiled
@@ -187,9 +187,9 @@ def _overlaps(
 ) -> int:  # fmt: skip
     """Write all pairs of intervals on opposite sides of a cut that have more than `least` in common.
 
-    bounds (C, 3): the intervals of cut c are bounds[c, 0] … bounds[c, 1] below it and from there to bounds[c, 2] above
-    it, each run in the order of `low`. Intervals on one side hardly overlap, so the work is linear; if they do, no pair
-    is missed. reach is scratch. Returns the number of pairs, or −1 if there is no room for them.
+    bounds (C, 3): intervals bounds[c, 0] … bounds[c, 1] − 1 are below cut c, and those from there to bounds[c, 2] − 1
+    above it, each run sorted by `low`. Intervals on one side hardly overlap, so the work is linear; if they do overlap,
+    still no pair is missed. reach is scratch. Returns the number of pairs, or −1 if there is no room for them.
     """
     found = 0
     for c in range(bounds.shape[0]):
@@ -253,9 +253,9 @@ def _common_facets(
 ) -> int:  # fmt: skip
     """Write all pairs of facets on opposite sides of a cut whose common part is wider than `least`.
 
-    bounds (C, 3) as for `_overlaps`, facets of a side in the order of box[:, 0]. x, y are the vertices of all facets
-    in coordinates of their planes, counter-clockwise, those of facet f from starts[f] on; box (F, 4) holds low x, high
-    x, low y, high y; planes (C, 3, 3) a point of the plane and its two unit vectors. reach and room are scratch.
+    bounds (C, 3) as for `_overlaps`; the facets of each side are sorted by box[:, 0]. x, y are the vertices of all
+    facets in coordinates of their planes, counter-clockwise, starting at starts[f] for facet f; box (F, 4) holds low x,
+    high x, low y, high y; planes (C, 3, 3) a point of the plane and its two unit vectors. reach and room are scratch.
     Also writes the area and bounding box of every common part. Returns the number of pairs, or −1 if there is no room.
     """
     found = 0

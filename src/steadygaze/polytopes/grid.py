@@ -1,4 +1,4 @@
-"""Which polygon lies under every point of a grid over the unit square."""
+"""Finds the polygon that contains each point of a grid over the unit square."""
 
 import numpy as np
 
@@ -6,8 +6,8 @@ from . import grid_kernels
 from .polygons import Polygons
 
 ASIDE = np.array([2.0**-0.5, 3.0**-0.5])
-"""The point inside a pixel that is looked up. Centres do not work: lines with simple slopes run exactly through them,
-and rounding then leaves some centres to neither neighbour."""
+"""The point inside a pixel that is looked up. It is not the centre: lines with simple slopes run exactly through
+centres, and with rounding some centres would belong to neither neighbour."""
 
 
 def owners_on_grid(polygons: Polygons, side: int) -> np.ndarray:
@@ -18,6 +18,6 @@ def owners_on_grid(polygons: Polygons, side: int) -> np.ndarray:
     [[0, 0, -1], [0, -1, -1], [-1, -1, -1]]
     """
     grid = np.full((side, side), -1, dtype=np.int32)
-    # In units of pixels; the points looked up are whole numbers.
+    # In units of pixels, shifted so that the points looked up are whole numbers.
     grid_kernels.fill_owners(polygons.points * side - ASIDE, polygons.starts, np.empty(side), np.empty(side), grid)
     return grid

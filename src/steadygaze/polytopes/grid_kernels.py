@@ -1,4 +1,4 @@
-"""A compiled loop over polygons: the polygon of every point of a grid."""
+"""A compiled loop over polygons that finds the polygon of every point of a grid."""
 
 import numpy as np
 

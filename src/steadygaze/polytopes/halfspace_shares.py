@@ -1,8 +1,9 @@
-"""Which share of a box lies in a half-space, with proved bounds, in any number of dimensions.
+"""Proved bounds of the share of a box that lies in a half-space, in any number of dimensions.
 
 The share of [0, 1]^m with w · x ≤ k, all w_i > 0, is Σ_v (−1)^|v| max(k − w · v, 0)^m / (m! Π w_i) over the corners v.
-Rounding makes that sum useless if some w_i are far smaller than others. Leaving out a coordinate moves k by at most its
-w_i. So the sum is taken over the m largest coordinates, for every m up to MOST_COORDINATES, and the best bounds count.
+Rounding makes this sum useless if some w_i are far smaller than others. Leaving out a coordinate moves k by at most its
+w_i. So the sum is taken over the m largest coordinates, for every m up to MOST_COORDINATES, and the best bounds are
+kept.
 """
 
 from itertools import product
@@ -18,7 +19,7 @@ MOST_COORDINATES = 6
 def halfspace_shares(slopes: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Proved bounds (N,) of the shares of boxes e ∈ [−1, 1]^d where slopes (N, d) · e + offsets (N,) > 0.
 
-    A wall without slope takes all or nothing; NaN gives the bounds 0 and 1.
+    If all slopes are 0, the share is 0 or 1; NaN gives the bounds 0 and 1.
 
     >>> low, high = halfspace_shares(np.array([[1.0, 1.0], [0.0, 0.0]]), np.array([1.0, 2.0]))
     >>> [round(float(value), 9) for value in (*low, *high)]
@@ -31,14 +32,14 @@ def halfspace_shares(slopes: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarra
         weights = -np.sort(-np.where(known[:, None], weights / scale[:, None], 0.0), axis=1)
         middle = np.where(known, offsets / scale, 0.0)
     low, high = np.zeros(len(offsets)), np.ones(len(offsets))
-    # By the signs of the coordinates, the share where w · e < middle is the same.
+    # By symmetry in the sign of each coordinate, this equals the share where w · e < middle.
     rest = weights.sum(axis=1)
     for count in range(min(weights.shape[1], MOST_COORDINATES) + 1):
         own = weights[:, :count]
         left_out = weights[:, count:].sum(axis=1)
         least, most = (_share_below(own, middle + sign * left_out) for sign in (-1.0, 1.0))
         low, high = np.maximum(low, least[0]), np.minimum(high, most[1])
-    # Where everything lies on one side by far more than rounding, nothing is left to a sum.
+    # If the whole box lies on one side by far more than rounding, the share is 0 or 1 without any sum.
     clear = 64.0 * (weights.shape[1] + 4) * UNIT
     low = np.where(middle > rest + clear, 1.0, low)
     high = np.where(middle < -rest - clear, 0.0, high)
@@ -48,7 +49,7 @@ def halfspace_shares(slopes: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarra
 def _share_below(weights: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Bounds (N,) of the shares of e ∈ [−1, 1]^m with weights (N, m) · e < ends (N,); weights are at most 1.
 
-    Computed as if `ends` were off by a few roundings: this covers those of all sums before.
+    `ends` may be off by a few roundings, which covers the rounding of all sums before.
     """
     count = weights.shape[1]
     blur = 64.0 * (count + 16) * UNIT * (1.0 + np.abs(ends))
@@ -65,7 +66,7 @@ def _share_below(weights: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.
             top = np.clip(ends + direction * blur + reach, 0.0, 2.0 * reach)
             terms = np.maximum(top[:, None] - 2.0 * (weights @ corners.T), 0.0) ** count
             value = terms @ signs / volume
-            # Every term is a power of a rounded difference of numbers up to 2 · reach; then a sum of 2^m terms.
+            # Every term is a power of a rounded difference of numbers up to 2 · reach, and 2^m terms are summed.
             error = (
                 16.0 * (count + 4) * (len(corners) + count) * UNIT * np.maximum(2.0 * reach, 1e-300) ** count / volume
             )

@@ -1,6 +1,6 @@
-"""Boxes cut by a plane that is upright in three dimensions: polygons, and prisms over them.
+"""Cuts boxes along a line into polygons, and in three dimensions along a plane parallel to an axis into prisms.
 
-Vertices that are on the plane up to the rounding of its form count as lying on it; no other tolerance is used.
+A vertex counts as lying on the plane if it does up to the rounding of the form; no other tolerance is used.
 """
 
 import numpy as np
@@ -19,8 +19,8 @@ def halve_boxes(
 ) -> tuple[Polytopes, np.ndarray, np.ndarray]:
     """Cut boxes from low to high (B, D), with signed cuts (B, D, 2) at their sides, where a form (D+1,) vanishes.
 
-    The form depends on two coordinates at most. Returns the pieces, in the order of the boxes; the box of each (P,);
-    and whether the form is positive there (P,). `cut` is the number of the new cut: its positive side has it.
+    The form depends on at most two coordinates. Returns the pieces, in the order of the boxes; the box of each (P,);
+    and whether the form is positive there (P,). `cut` is the number of the new cut, with + on its positive side.
 
     >>> both, box, is_above = halve_boxes(
     ...     np.zeros((1, 2)), np.ones((1, 2)), np.array([[[1, 2], [3, 4]]]), np.array([1.0, -1.0, 0.0]), 5
@@ -54,7 +54,7 @@ def halve_boxes(
 
 
 def _clip(points: np.ndarray, edges: np.ndarray, form: np.ndarray, cut: int) -> tuple[np.ndarray, np.ndarray]:
-    """The part of a polygon (V, 2) where a form is positive, with the cuts of its edges (V,); empty without an area."""
+    """The part of a polygon (V, 2) where a form is positive, with the cuts of its edges (V,); empty without area."""
     values = points @ form[:-1] + form[-1]
     values[np.abs(values) <= ROUNDING * (np.abs(form[:-1]) @ np.abs(points).T + abs(form[-1]))] = 0.0
     if values.max() <= 0.0:
@@ -66,7 +66,7 @@ def _clip(points: np.ndarray, edges: np.ndarray, form: np.ndarray, cut: int) -> 
         leaves = values[j] < 0.0
         if values[i] >= 0.0:
             kept.append(points[i])
-            # On the plane, the edge that leaves is replaced by the cut.
+            # At a vertex on the line, the cut replaces the edge that leaves the part.
             made.append(cut if values[i] == 0.0 and leaves else int(edges[i]))
         if values[i] * values[j] < 0.0:
             share = values[i] / (values[i] - values[j])
@@ -78,7 +78,7 @@ def _clip(points: np.ndarray, edges: np.ndarray, form: np.ndarray, cut: int) -> 
 def _prism(
     points: np.ndarray, facets: np.ndarray, plane: np.ndarray, low: np.ndarray, high: np.ndarray, sides: np.ndarray
 ) -> Polyhedra:
-    """A prism over a polygon in a plane of two coordinates, with the box's sides at the ends of the third."""
+    """A prism over a polygon in a plane of two coordinates; the sides of the box bound the third coordinate."""
     (up,) = np.setdiff1d(np.arange(3), plane)
     count = len(points)
     corners = np.empty((2 * count, 3))

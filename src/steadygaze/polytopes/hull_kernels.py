@@ -1,11 +1,11 @@
-"""Compiled loops over the vertices of convex hulls: margins in either dimension, and the nearest point in space."""
+"""Compiled loops over the vertices of convex hulls: margins in two and three dimensions, nearest points in three."""
 
 import numpy as np
 
 from ..compiling import compiled
 
 MOST_STEPS = 64
-"""The most steps of the search: a few usually suffice, and the bound holds after any number."""
+"""The most steps of the search: a few usually suffice, and the bound holds after any number of steps."""
 
 
 @compiled
@@ -57,7 +57,7 @@ def _in_tetrahedron(a, b, c, d, weight):
 
 @compiled
 def _nearest_on_face(simplex, size, mask, weight):
-    """Weights of the affine projection of 0 onto the corner size − 1 and those in `mask`; whether all are ≥ 0."""
+    """Weights of the affine projection of 0 onto corner size − 1 and the corners in `mask`; whether all are ≥ 0."""
     a = simplex[size - 1]
     count, first, second = 0, 0, 0
     for i in range(size - 1):
@@ -83,7 +83,8 @@ def _nearest_on_face(simplex, size, mask, weight):
 
 @compiled
 def _shrink(simplex, size, best, weight, nearest):
-    """Reduce a simplex to its face with the last corner nearest to 0; write the nearest point, return the corners."""
+    """Reduce a simplex to the face nearest to 0 among those with its last corner; write the nearest point, return the
+    number of corners."""
     closest, chosen = np.inf, 0
     for mask in range(1 << (size - 1)):
         if not _nearest_on_face(simplex, size, mask, weight):
@@ -112,8 +113,8 @@ def _shrink(simplex, size, best, weight, nearest):
 def nearest_of_hull(at, points, first, end, simplex, weight, best, nearest):
     """The point of the convex hull of points[first:end] nearest to `at` (Gilbert, Johnson and Keerthi).
 
-    Writes that point minus `at` to `nearest`. Returns a lower bound on the distance that does not depend on rounding in
-    the search: for a direction n, no point of the hull is nearer than min n·(vertex − at) / |n|.
+    Writes this point minus `at` to `nearest`. Returns a lower bound on the distance that does not depend on rounding in
+    the search: for any direction n, no point of the hull is nearer than min n·(vertex − at) / |n|.
     `simplex` (4, 3), `weight` (4,) and `best` (3,) are scratch.
     """
     square = np.inf
@@ -180,8 +181,8 @@ def _value(form, j, point):
 
 @compiled
 def margins(logits, label, points, starts, region, centre, out):
-    """Write the smallest f_label − max of the other logits on every piece, and the largest seen at its vertices and
-    centre: the margin is concave and may be positive only inside. centre (D,) is scratch."""
+    """Write the smallest f_label − max of the other logits on every piece, and the largest value at its vertices and
+    centre: the margin is concave, so it may be positive only inside. centre (D,) is scratch."""
     for p in range(out.shape[0]):
         form, first, end = logits[region[p]], starts[p], starts[p + 1]
         low, high = np.inf, -np.inf

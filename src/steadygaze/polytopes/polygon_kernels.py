@@ -109,9 +109,9 @@ def areas(x, y, starts, out):
 def shared_area(x, y, first, count, other_x, other_y, other_first, other_count, base):
     """The common area of two polygons; both lie above y = base.
 
-    A polygon is the signed sum of the areas between its edges and the base, so the common area is a sum over pairs of
-    edges. Unlike clipping, this never lengthens an edge: edges about as short as the rounding of their ends, and
-    polygons that are not quite convex, do no harm.
+    The area of a polygon is the signed sum of the areas between its edges and the base, so the common area is a sum
+    over pairs of edges. Unlike clipping, this never lengthens an edge: it tolerates edges about as short as the
+    rounding of their ends, and polygons that are not quite convex.
     """
     total = 0.0
     for i in range(first, first + count):
@@ -124,7 +124,7 @@ def shared_area(x, y, first, count, other_x, other_y, other_first, other_count, 
             low, high = max(left, min(other_x[k], other_x[m])), min(right, max(other_x[k], other_x[m]))
             if low >= high:
                 continue
-            # Shares of an edge instead of slopes: steep edges cannot overflow.
+            # Use shares of an edge instead of slopes: steep edges cannot overflow.
             rise, other_rise = y[j] - y[i], other_y[m] - other_y[k]
             width, other_width = x[j] - x[i], other_x[m] - other_x[k]
             here_low = y[i] + (low - x[i]) / width * rise - base
@@ -134,7 +134,7 @@ def shared_area(x, y, first, count, other_x, other_y, other_first, other_count, 
             area_below = 0.5 * (min(here_low, there_low) + min(here_high, there_high)) * (high - low)
             before, after = here_low - there_low, here_high - there_high
             if are_opposite(before, after):
-                # The lower of two lines that cross rises above the chord between its ends.
+                # The minimum of two crossing lines lies above the chord between its ends.
                 at = before / (before - after)
                 crossing = here_low + at * (here_high - here_low)
                 chord = (1.0 - at) * min(here_low, there_low) + at * min(here_high, there_high)
@@ -145,8 +145,8 @@ def shared_area(x, y, first, count, other_x, other_y, other_first, other_count, 
 
 @compiled
 def _beaten(logits, noise, x, y, first, count, winner):
-    """The class that exceeds `winner` most at a vertex, by more than the tolerance; and whether `winner` exceeds it
-    elsewhere by more than the tolerance."""
+    """The class that exceeds `winner` most at a vertex, by more than the tolerance, and whether `winner` exceeds this
+    class elsewhere by more than the tolerance."""
     best, excess, is_split = winner, 0.0, False
     for j in range(logits.shape[1]):
         a, b, c = logits[0, j] - logits[0, winner], logits[1, j] - logits[1, winner], logits[2, j] - logits[2, winner]
@@ -286,7 +286,7 @@ def split_by_slab(slab, along, x, y, edge, starts, base, room, out_x, out_y, out
                 )  # fmt: skip
                 first = half
             elif side < 2 and at <= 0.5 * (low + high):
-                # Too close to an end to cut: the centre decides the side of the polygon.
+                # The slab's face is too close to an end of the polygon to cut: the centre decides its side.
                 continue
             if pieces >= origin.shape[0] or vertices + size > out_x.shape[0]:
                 return -1, -1

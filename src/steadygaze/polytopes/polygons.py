@@ -133,7 +133,7 @@ class Polygons(Polytopes):
             if pieces >= 0:
                 made = out.polygons(pieces) if cuts else self
                 return made, out.origin[:pieces].copy(), winner[:pieces].copy(), pairs[:cuts].copy()
-        raise InternalError("a region has more argmax pieces than there is room for: please report the model")
+        raise InternalError("no room for all argmax pieces of a region: please report this model and image")
 
     def split_by_slab(
         self, slab: np.ndarray, along: np.ndarray, base: int
@@ -148,7 +148,7 @@ class Polygons(Polytopes):
             *out.arrays, inside,
         )  # fmt: skip
         if pieces < 0:
-            raise InternalError("a slab cut has more pieces than there is room for: please report the model")
+            raise InternalError("no room for all pieces of a slab cut: please report this model and image")
         return out.polygons(pieces), out.origin[:pieces], inside[:pieces].astype(bool), int(cuts)
 
     def clipped_volumes(self, chosen: np.ndarray, forms: np.ndarray) -> np.ndarray:
@@ -172,7 +172,7 @@ class Polygons(Polytopes):
         """
         start, end = self.points, self.points[self.following]
         across, at = 1 - axis, float(point[1 - axis])
-        # An edge includes only its lower end, so a line meets two edges of a convex polygon, or none.
+        # An edge includes its lower end only, so a line meets two edges of a convex polygon, or none.
         chosen = np.flatnonzero((start[:, across] < at) != (end[:, across] < at))
         first, last = start[chosen], end[chosen]
         share = (at - first[:, across]) / (last[:, across] - first[:, across])

@@ -15,7 +15,7 @@ from .polyhedra_kernels import Room, Solids
 from .protocol import Polytopes, join_rows, join_starts, take_runs
 
 GROWTH = (1, 4, 16, 64)
-"""The rooms to try, in multiples of the room that usually suffices."""
+"""The sizes of scratch space to try, in multiples of the size that usually suffices."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +162,7 @@ class Polyhedra(Polytopes):
             if pieces >= 0:
                 made = _used(out, pieces) if cuts else self
                 return made, origin[:pieces].copy(), winner[:pieces].copy(), pairs[:cuts].copy()
-        raise InternalError("a region has more argmax pieces than there is room for: please report the model")
+        raise InternalError("no room for all argmax pieces of a region: please report this model and image")
 
     def split_by_slab(
         self, slab: np.ndarray, along: np.ndarray, base: int
@@ -176,17 +176,17 @@ class Polyhedra(Polytopes):
             )
             if pieces >= 0:
                 return _used(out, pieces), origin[:pieces].copy(), inside[:pieces].astype(bool), int(cuts)
-        raise InternalError("a slab cut has more pieces than there is room for: please report the model")
+        raise InternalError("no room for all pieces of a slab cut: please report this model and image")
 
     def clipped_volumes(self, chosen: np.ndarray, forms: np.ndarray) -> np.ndarray:
         found = np.zeros(len(chosen))
         for _, room in self._rooms():
             if polyhedra_kernels.clipped_volumes(self._solids, chosen, forms, room, found):
                 return found
-        raise InternalError("a clipped region has more vertices than there is room for: please report the model")
+        raise InternalError("no room for all vertices of a clipped region: please report this model and image")
 
     def section(self, axis: int | None, at: float) -> tuple[Polygons, np.ndarray]:
-        assert axis is not None, "a section of polyhedra holds one axis"
+        assert axis is not None, "a section of polyhedra fixes one axis"
         low, high = self.extent(axis)
         chosen = np.flatnonzero((low < at) & (high > at))
         # A polygon has at most as many edges as its polyhedron has facets.
@@ -210,7 +210,7 @@ class Polyhedra(Polytopes):
 
     @staticmethod
     def clip_hull(vertices: np.ndarray, form: np.ndarray) -> np.ndarray:
-        # Use all pairs of vertices: pairs that are no edge add nothing to the hull.
+        # Use all pairs of vertices: crossings of pairs that are not edges lie inside the hull.
         values = vertices @ form[:3] + form[3]
         above, below = values >= 0.0, values < 0.0
         start, end = vertices[above][:, None], vertices[below][None]
@@ -244,12 +244,12 @@ class Polyhedra(Polytopes):
         return Solids(self.points, self.starts, self.facets, self.facet_starts, self.incidence)
 
     def _rooms(self) -> Iterator[tuple[int, Room]]:
-        """Yield scratch for the parts of one polyhedron, larger every time."""
+        """Yield scratch space for the parts of one polyhedron, larger every time."""
         vertices = int(np.diff(self.starts).max(initial=8)) + 32
         facets = int(np.diff(self.facet_starts).max(initial=6)) + 16
         for growth in GROWTH:
             widest, most = growth * vertices, growth * facets
-            # Cutting adds few facets to a part, and more words only if the part already has many facets.
+            # Cutting adds few facets to a part, so it needs more words only if the part already has many facets.
             words = -(-most // 64)
             room = Room(
                 points=np.zeros((32 * widest, 3)),
@@ -280,12 +280,12 @@ class Polyhedra(Polytopes):
 
 
 def widened(incidence: np.ndarray, words: int) -> np.ndarray:
-    """The same incidence in rows of at least `words` words."""
+    """Widen the rows of an incidence to at least `words` words."""
     return np.pad(incidence, ((0, 0), (0, max(0, words - incidence.shape[1]))))
 
 
 def _used(out: Solids, pieces: int) -> Polyhedra:
-    """The pieces that were written, with no more words than their facets need."""
+    """The pieces written to `out`, with no more words than their facets need."""
     vertices, facets = out.starts[pieces], out.facet_starts[pieces]
     starts, facet_starts = out.starts[: pieces + 1].copy(), out.facet_starts[: pieces + 1].copy()
     words = -(-int(np.diff(facet_starts).max(initial=1)) // 64)

@@ -1,7 +1,7 @@
 """Compiled loops over polyhedra: volumes, facets, plane sections, splits along the argmax and by slabs, clipped parts.
 
-`Room` is scratch for the parts of one polyhedron. If they do not fit, a loop returns a negative number, and the caller
-starts again with more room.
+`Room` is scratch space for the parts of one polyhedron. If they do not fit, a loop returns a negative number, and the
+caller starts again with more room.
 """
 
 from typing import NamedTuple
@@ -100,8 +100,8 @@ def _cut(a, b, c, d, limit, cut, room, first, vertices, facet, count):
 
 @compiled
 def _beaten(form, noise, points, first, vertices, winner):
-    """The class that exceeds `winner` most at a vertex, by more than the tolerance; and whether `winner` exceeds it
-    elsewhere by more than the tolerance."""
+    """The class that exceeds `winner` most at a vertex, by more than the tolerance, and whether `winner` exceeds this
+    class elsewhere by more than the tolerance."""
     best, excess, is_split = winner, 0.0, False
     for j in range(form.shape[1]):
         a, b, c = form[0, j] - form[0, winner], form[1, j] - form[1, winner], form[2, j] - form[2, winner]
@@ -114,7 +114,7 @@ def _beaten(form, noise, points, first, vertices, winner):
 
 @compiled
 def _find_rival(form, noise, points, first, vertices):
-    """Two classes that each win somewhere by more than the tolerance; or, twice, one class that wins everywhere."""
+    """Two classes that each win somewhere by more than the tolerance; twice the same class if it wins everywhere."""
     w = 0
     for _ in range(2 * form.shape[1]):
         j, is_split = _beaten(form, noise, points, first, vertices, w)
@@ -200,7 +200,7 @@ def split_by_slab(slab, along, solids, base, room, out, origin, inside):
                     if code != SPLIT:
                         return -1, -1
                 elif at <= 0.5 * (low + high):
-                    # Too close to an end to cut: the centre decides the side of the polyhedron.
+                    # The slab's face is too close to an end of the polyhedron to cut: the centre decides its side.
                     continue
             if not _deliver(room, first, size, facet, size_facets, out, pieces):
                 return -1, -1
@@ -312,9 +312,9 @@ def _common_cut(mine, other, facets, first):
 
 @compiled
 def _is_new(crossing, on, last):
-    """Whether the last crossing is new; otherwise its facets go to the equal crossing.
+    """Whether the last crossing is new; otherwise its facets are added to the equal crossing.
 
-    The plane may run through a vertex, where it crosses several edges at once.
+    Where the plane runs through a vertex, it crosses several edges at once.
     """
     for i in range(last):
         if max(abs(crossing[i, 0] - crossing[last, 0]), abs(crossing[i, 1] - crossing[last, 1])) <= SAME:
@@ -345,8 +345,8 @@ def _by_angle(crossing, count, on):
 def sections(solids, chosen, axis, at, crossing, on, out_points, out_edges, out_starts):
     """Write the sections of the chosen polyhedra where t[axis] = at; polygons have the other two coordinates.
 
-    crossing (N, 3) and on (N, words) are scratch, with room for every pair of a vertex below and one above. Skips
-    polygons with more corners than their polyhedron has facets: they are damaged.
+    crossing (N, 3) and on (N, words) are scratch, with room for every pair of a vertex below and a vertex above. Skips
+    polygons with more corners than their polyhedron has facets, which only damaged polyhedra have.
     """
     points, starts, facet_starts = solids.points, solids.starts, solids.facet_starts
     across, up = (1, 2) if axis == 0 else (0, 2) if axis == 1 else (0, 1)

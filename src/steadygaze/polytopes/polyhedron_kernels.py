@@ -2,7 +2,7 @@
 
 A polyhedron is `vertices` points (rows x, y, z), `count` facets with the signed cut that made each, and the incidence:
 bit f % 64 of word f // 64 of a vertex is set if the vertex lies on facet f. Edges are not stored: two vertices with two
-common facets lie on one. Enough words hold any number of facets. The kernels allocate no memory.
+common facets lie on one. The number of facets is limited only by the number of words. The kernels allocate no memory.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from ..compiling import compiled, compiled_inline
 
 SPLIT, UNCUT, NEED_ROOM, NEED_WORDS = 0, 1, 2, 3
-"""Outcomes of `split_polyhedron`: both parts written; nothing to cut; no room in an array; too few words."""
+"""Return codes of `split_polyhedron`: both parts written; nothing to cut; no room in an array; too few words."""
 
 
 _ONE, _TWO, _FOUR, _TOP_BYTE = np.uint64(1), np.uint64(2), np.uint64(4), np.uint64(56)
@@ -116,7 +116,7 @@ def _crosses(incidence, value, i, j, vertices):
 
 @compiled_inline
 def _evaluate(a, b, c, d, limit, points, vertices, value):
-    """Write the values of a form on the vertices, those within `limit` as 0.
+    """Write the values of a form on the vertices; values within `limit` count as 0.
 
     Returns the numbers of negative and positive values, and the largest value that counted as 0.
     """
@@ -137,9 +137,9 @@ def _evaluate(a, b, c, d, limit, points, vertices, value):
 def _settle(incidence, value, limit, vertices):
     """Give a sign to the vertices with value 0 that are not between a negative and a positive neighbour.
 
-    A plane that cuts a polyhedron at a vertex has neighbours of the vertex on either side. If the plane is nearly a
-    facet, further vertices get the value 0, and both facets would contain the triangles between them. Returns the new
-    numbers of negative and positive vertices.
+    If a plane cuts a polyhedron at a vertex, the vertex has neighbours on both sides. If the plane nearly coincides
+    with a facet, further vertices get the value 0, and the triangles between them would belong to both facets. Returns
+    the new numbers of negative and positive vertices.
     """
     has_changed = True
     while has_changed:
@@ -220,7 +220,7 @@ def _crossings(incidence, value, vertices, pairs):
 
 @compiled_inline
 def _write_part(sign, points, incidence, vertices, value, rank, pairs, new, out_points, out_incidence, place):
-    """Write the vertices of one part from `place` on: those on its side, those on the plane, the new ones."""
+    """Write the vertices of one part from `place` on: those on its side, those on the plane, and the new ones."""
     for i in range(vertices):
         if value[i] * sign >= 0.0:
             out_points[place, 0], out_points[place, 1], out_points[place, 2] = points[i, 0], points[i, 1], points[i, 2]
@@ -301,15 +301,15 @@ def gap(a, b, c, d, points, value, vertices, part, part_incidence, part_vertices
     """The largest depth of the gaps between the two parts of a polyhedron, up to a few units of rounding.
 
     `value` holds the form a x + b y + c z + d on the vertices as the split used it; `facet` is the new facet of a part.
-    Every point of the polyhedron is a mixture of its vertices. Pairing negative with positive vertices until one kind
-    is used up writes the point as a mixture of one part's vertices and of points between a negative and a positive
+    Every point of the polyhedron is a convex combination of its vertices. Pairing negative with positive vertices until
+    one kind is used up expresses the point by the vertices of one part and by points between a negative and a positive
     vertex. So the gaps are at most as deep as the distance of such points from the hull of the new facet.
     """
     size = facet_cycle(part, part_incidence, part_vertices, facet, order, angle)
     largest = max(abs(a), abs(b), abs(c))
     if size < 3 or not 0.0 < largest < np.inf:
         return np.inf
-    # Scaled first: squares may underflow.
+    # Scale first: squares may underflow.
     nx, ny, nz, offset = a / largest, b / largest, c / largest, d / largest
     length = np.sqrt(nx * nx + ny * ny + nz * nz)
     nx, ny, nz, offset = nx / length, ny / length, nz / length, offset / length
@@ -343,7 +343,7 @@ def gap(a, b, c, d, points, value, vertices, part, part_incidence, part_vertices
             else:
                 height = nx * px + ny * py + nz * pz + offset
                 away = max(height - low, high - height)
-            # NaN is no depth.
+            # NaN counts as an infinite depth.
             deepest = max(deepest, away) if away < np.inf else np.inf
     return deepest
 
@@ -352,7 +352,7 @@ def gap(a, b, c, d, points, value, vertices, part, part_incidence, part_vertices
 def facet_cycle(points, incidence, vertices, facet, order, angle):
     """List the vertices of a facet in order around it (either sense) in `order`; return how many. `angle` is scratch.
 
-    The axes are scaled to the facet's own length and width, which also orders thin facets.
+    The axes are scaled to the facet's own length and width, so thin facets are ordered correctly too.
     """
     size = 0
     x, y, z = 0.0, 0.0, 0.0

@@ -1,8 +1,8 @@
 """The interface of the convex shapes of a map, in any dimension.
 
-A shape is the hull of its vertices. Every facet (an edge of a polygon) carries the signed number of the cut that made
-it; two shapes that touch along a cut carry it with opposite signs. `Polygons` and `Polyhedra` implement the operations
-that depend on the dimension; the rest of the package uses `Polytopes`.
+A shape is the hull of its vertices. Every facet (of a polygon: every edge) carries the signed number of the cut that
+made it; two shapes that touch along a cut carry it with opposite signs. `Polygons` and `Polyhedra` implement the
+operations that depend on the dimension; the rest of the package uses `Polytopes`.
 """
 
 from abc import ABC, abstractmethod
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from .polygons import Polygons
 
 FREED_BYTES = 2**26
-"""After freeing this much, return memory to the system, which the C library does not do by itself."""
+"""Memory is returned to the system after this much was freed: the C library does not do so by itself."""
 
 OUTSIDE = 1e-9
-"""The largest distance outside a shape at which a point still belongs to it: rounding of the vertices and the point."""
+"""A point belongs to a shape up to this distance outside it: an allowance for rounding of vertices and point."""
 
 SMALLEST_FACET = 1e-18
 """Smaller facets have no reliable direction; they only cut off a corner."""
@@ -102,8 +102,8 @@ class Polytopes(ABC):
         return np.stack(low, axis=1), np.stack(high, axis=1)
 
     def contain(self, point: np.ndarray) -> np.ndarray:
-        """Which shapes (R,) hold a point (D,) in their closures, within the tolerance."""
-        # If a facet is too small to have a direction, the facets around it suffice.
+        """The mask (R,) of shapes that contain a point (D,), borders included, within the tolerance."""
+        # Facets that are too small to have a direction are skipped: the facets around them suffice.
         is_wide = np.flatnonzero(self.facet_sizes > TOUCH ** (self.dimension - 1))
         centres, outward = self.facet_planes(is_wide)
         is_beyond = ((point - centres) * outward).sum(axis=1) > TOUCH
@@ -123,7 +123,7 @@ class Polytopes(ABC):
         return int(chosen[best]) if depth[best] >= -OUTSIDE else None
 
     def on_border(self, cuts: np.ndarray, dimension: int) -> np.ndarray:
-        """Which shapes (R,) have a facet on the border of the domain, given the table of cuts (E, 3).
+        """The mask (R,) of shapes with a facet on the border of the domain, given the table of cuts (E, 3).
 
         With a single parameter, only the first axis has a border: nothing depends on the second coordinate.
         """
@@ -133,9 +133,9 @@ class Polytopes(ABC):
         return np.bincount(self.facet_owner[is_border], minlength=len(self)) > 0
 
     def nearest_points(self, point: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-        """For each chosen shape, squared distance to a point (D,) and the shape's nearest point: (S, 1 + D).
+        """For each chosen shape, the squared distance to a point (D,) and the nearest point of the shape: (S, 1 + D).
 
-        In three dimensions the square is a proved lower bound, equal to the squared distance up to rounding.
+        In three dimensions, this is a proved lower bound of the squared distance, equal to it up to rounding.
         """
         return self.nearest_points_of(point, self.points, self.starts, chosen)
 
@@ -300,7 +300,7 @@ class Polytopes(ABC):
     @staticmethod
     @abstractmethod
     def nearest_points_of(point: np.ndarray, points: np.ndarray, starts: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-        """As `nearest_points`, for hulls of points (V, D) given with their starts."""
+        """As `nearest_points`, for hulls of points (V, D); `starts` as in `Polytopes`."""
 
 
 def join_rows(parts: list[np.ndarray]) -> np.ndarray:

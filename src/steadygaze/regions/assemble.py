@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 
 from ..accuracy import Accuracy, WalkMeasures
-from ..compound import CellProgram, Corners
+from ..compound import CellCorners, CellProgram
 from ..labels import Stop
 from ..polytopes import Cut, Polytopes, box_polytopes, halve_boxes, kind_of
 from .patterns import PatternTable, distinct_rows
@@ -17,15 +17,15 @@ _NONE = np.zeros(0, dtype=np.int64)
 _NONE.setflags(write=False)
 
 BETWEEN = -1
-"""The axis, in the table of cuts, of a line between two halves of a box."""
+"""The axis entered in the table of cuts for a line between two halves of a box."""
 
 
 @dataclass
 class Block:
     """Regions of one walk in a space of `coordinates` dimensions; cuts are numbered from `base` + 1.
 
-    `shapes` are the regions' polytopes, in the same parts as the other lists. `origins`: the walked polytope that each
-    region is a part of; `unfinished`: the polytopes that were not walked to the end. `cuts`: rows of the table of cuts.
+    `shapes` holds the regions' polytopes, divided like the other lists. `origins`: the walked polytope that contains
+    each region; `unfinished`: the polytopes that were not walked to the end. `cuts`: rows of the table of cuts.
     """
 
     base: int
@@ -72,7 +72,7 @@ class CutRows:
         self.size += sum(map(len, block.cuts))
 
     def skip(self, cuts: int) -> None:
-        """Leave out the numbers of cuts whose rows are kept elsewhere; the table itself ends here."""
+        """Reserve numbers for cuts whose rows are stored elsewhere; this table gets no further rows."""
         self.size += cuts
 
     def renumber(self, block: Block) -> None:
@@ -86,9 +86,9 @@ class CutRows:
 
 
 class CutTable(CutRows):
-    """The cuts of a map, numbered from 1: borders and knots first, then those of the neurons."""
+    """The cuts of a map, numbered from 1: borders and knots first, then the cuts of neurons."""
 
-    def __init__(self, cells: Sequence[CellProgram | Corners]) -> None:
+    def __init__(self, cells: Sequence[CellProgram | CellCorners]) -> None:
         self.cells = cells
         axes = range(len(cells[0].low))
         super().__init__(_borders(len(axes)))
@@ -100,7 +100,7 @@ class CutTable(CutRows):
         }
         self.knots = {key: 2 * len(axes) + 1 + place for place, key in enumerate(sorted(knots))}
         self.rows += [np.array([[Cut.KNOT, key[0], knots[key]]]) for key in self.knots]
-        # The second half of a box lies on the positive side of the line between both.
+        # The second half of a box lies on the positive side of the line between the halves.
         upper = [number for number, cell in enumerate(cells) if cell.side is not None][1::2]
         self.rows += [np.array([[Cut.KNOT, BETWEEN, number]]) for number in upper]
         self.size += len(self.knots) + len(upper)
@@ -139,7 +139,7 @@ def _whole_domain(axes: int) -> Polytopes:
 
 
 def cut_between(cuts: np.ndarray, number: int) -> tuple[int, bool]:
-    """The number, in a table (E, 3), of the cut between two halves of a box, given one of them; is it the upper one?"""
+    """The number in a table (E, 3) of the cut between two halves of a box; whether cell `number` is the upper half."""
     between = (cuts[:, 0] == Cut.KNOT) & (cuts[:, 1] == BETWEEN)
     is_upper = bool((between & (cuts[:, 2] == number)).any())
     found = np.flatnonzero(between & (cuts[:, 2] == number + (not is_upper)))
@@ -149,7 +149,7 @@ def cut_between(cuts: np.ndarray, number: int) -> tuple[int, bool]:
 def assemble(
     cells: list[CellProgram], parts: list[tuple[int, Block]], cuts: np.ndarray, stopped: Stop | None
 ) -> RegionSet:
-    """Join the blocks of all cells in order; each comes with the number of its cell."""
+    """Join the blocks of all cells in order; each part is the number of a cell and a block."""
     shapes = [shape for _, block in parts for shape in block.shapes]
     program = cells[0].program
     pattern, patterns, clip, clips = _distinct_patterns(cells, parts)
@@ -170,7 +170,7 @@ def assemble(
 
 
 def _distinct_patterns(cells: list[CellProgram], parts: list[tuple[int, Block]]) -> tuple[np.ndarray, ...]:
-    """The number of each region's pattern and the distinct ones; the same for the clip's part of them."""
+    """The number of each region's pattern, and the distinct patterns; the same for the pattern of the clip."""
     none = np.zeros((0, 0), dtype=np.uint8)
     if not cells[0].program.clipped:
         pattern, patterns = distinct_rows([part for _, block in parts for part in block.packed] or [none])

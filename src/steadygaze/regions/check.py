@@ -1,9 +1,9 @@
-"""Checks a map before it is returned: the tiling, and pattern and logits against a plain forward pass.
+"""Checks a map before it is returned: the tiling, and patterns and logits against a plain forward pass.
 
 A conserved area does not rule out a missed split. So the check compares every region (or a fixed sample if there are
-many) with the graph at a point inside, and at points on either side of sampled facets. The error bounds of both sides
-explain small differences, and every claim allows for them. A larger difference means that a proof is false; then the
-check raises.
+many) with the graph at a point inside, and at points on either side of sampled facets. Differences within the error
+bounds of both computations are expected, and every claim of a map allows for them. A larger difference means that a
+proof is false, and raises InternalError.
 """
 
 import math
@@ -27,7 +27,7 @@ from .patterns import unpack
 from .region import RegionSet
 
 BENT = 100 * DISTANCE
-"""The largest distance of a vertex from its facet's plane: vertices are snapped by at most DISTANCE, a few times."""
+"""The largest distance of a vertex from the plane of its facet: a vertex is snapped a few times, by up to DISTANCE."""
 
 THIN = 1e-4
 """Regions and facets thinner than this are not compared at their facets."""
@@ -39,9 +39,9 @@ UNEVEN = 1e-7
 
 
 def two_sided(regions: RegionSet, signed: np.ndarray, *, is_map: bool) -> np.ndarray:
-    """Which facets, given their signed cuts (E,), must have a region on their other side.
+    """The facets, given by their signed cuts (E,), that must have a region on the other side.
 
-    In a partial map: none. In a full map: all inner facets. For regions inside boxes: facets made by neurons.
+    In a partial map none must, in a full map all inner facets, for regions inside boxes the facets made by neurons.
     """
     if regions.stopped is not None:
         return np.zeros(len(signed), dtype=bool)
@@ -50,12 +50,13 @@ def two_sided(regions: RegionSet, signed: np.ndarray, *, is_map: bool) -> np.nda
 
 INSIDE, MORE_INSIDE = 1_000, 256
 EDGES, MORE_EDGES = 500, 1_024
-"""Points to compare inside regions and facets to compare beside: so many, and one more for so many regions.
+"""The least number of points to compare inside regions, and of facets to compare on both sides; one more is added for
+every so many regions.
 
-A thousand points that agree leave less than one chance in a thousand that the map is wrong on 0.7 % of its regions.
+If the map is wrong on 0.7 % of its regions, a thousand points all agree with a chance of less than one in a thousand.
 """
 BATCH = 128
-"""Points to compare at once: their images stay in the processor's cache."""
+"""Points compared in one batch: their images stay in the processor's cache."""
 
 BALANCED = 1e-15
 """A smaller difference between the two sides of a cut within a chunk is rounding."""
@@ -81,9 +82,9 @@ def check_map(
 ) -> CheckedMap:
     """Check a map; raises InternalError if a check fails. A partial map need not cover the domain.
 
-    `expected_volume` is the share of the domain that regions inside boxes must cover; then only the cuts of neurons
-    must have two sides, because there may be no region beyond a box. Compares at most `inside` regions at a point
-    inside, and at most `edges` of their facets on either side; if the run is late, one batch of each.
+    `expected_volume` is given for regions inside boxes: the share of the domain that they must cover. Only cuts of
+    neurons must then have two sides, because there may be no region beyond a box. Compares at most `inside` regions at
+    a point inside, and at most `edges` of their facets on either side; if the run is late, one batch of each.
     """
     is_map = expected_volume is None
     error = _check_tiling(regions, 1.0 if expected_volume is None else expected_volume, is_map=is_map)
@@ -102,7 +103,7 @@ def _check_samples(
     is_map: bool,
     is_late: Callable[[], bool] = lambda: False,
 ) -> tuple[int, int]:
-    """Compare at most so many regions and facets with the graph; returns how many points inside and beside."""
+    """Compare at most this many regions and facets with the graph; returns the number of points inside and beside."""
     if is_late():
         inside, edges = min(inside, BATCH), min(edges, BATCH // 2)
     count = len(regions)
@@ -126,7 +127,7 @@ class ChunkCheck:
         self.lock = threading.Lock()
 
     def add(self, regions: RegionSet, cut_id: np.ndarray, inside: int, edges: int) -> None:
-        """Check the shapes of a chunk, and so many of its regions and facets against the graph."""
+        """Check the shapes of a chunk, and at most this many of its regions and facets against the graph."""
         polytopes = regions.polytopes
         _check_shapes(regions)
         # The region beyond a facet may belong to another chunk.
@@ -147,23 +148,23 @@ class ChunkCheck:
         """Check that all chunks together tile the domain, and that every cut has two sides."""
         if is_partial:
             return CheckedMap(0.0, self.inside, self.beside)
-        volume = math.fsum(self.volumes)  # exact, so that the order of the chunks does not matter
+        volume = math.fsum(self.volumes)  # exact: the order of the chunks does not matter
         _check_volume(volume, 1.0)
         ids, place = np.unique(np.concatenate(self.ids), return_inverse=True)
         uneven = np.abs(np.bincount(place, np.concatenate(self.sides), len(ids)) - np.where(ids < 0, 1.0, 0.0))
         if uneven.max(initial=0.0) > UNEVEN:
-            raise InternalError("a cut has a part with one side only: please report this model and image")
+            raise InternalError("part of a cut has a region on one side only: please report this model and image")
         return CheckedMap(abs(volume - 1.0), self.inside, self.beside)
 
 
 def _check_shapes(regions: RegionSet) -> None:
-    """Every region has a volume, and flat facets."""
+    """Check that every region has a volume and flat facets."""
     polytopes = regions.polytopes
     smallest = float(polytopes.volumes.min(initial=1.0))
     if not smallest > 0.0:
         raise InternalError(f"the map has a region of size {smallest:.3g}: please report this model and image")
     bends = polytopes.facet_bends()
-    # The vertices of a facet lie in a plane, up to the depth of gaps.
+    # The vertices of a facet lie on a plane, up to the depth of gaps.
     if not bends.max(initial=0.0) <= BENT + 2.0 * regions.accuracy.gap:
         bent = polytopes.facet_owner[np.argmax(bends)]
         raise InternalError(f"a facet of region {bent} is not flat: please report this model and image")
@@ -188,7 +189,9 @@ def _check_tiling(regions: RegionSet, expected: float, *, is_map: bool) -> float
         uneven[regions.cuts[:, 0] != Cut.NEURON] = 0.0
     worst = int(np.argmax(uneven))
     if uneven[worst] > UNEVEN:
-        raise InternalError(f"cut {worst + 1} has a part with one side only: please report this model and image")
+        raise InternalError(
+            f"part of cut {worst + 1} has a region on one side only: please report this model and image"
+        )
     return abs(total - expected)
 
 
@@ -204,14 +207,14 @@ def uneven_sides(sides: np.ndarray, sizes: np.ndarray, cuts: np.ndarray) -> np.n
 def side_totals(sides: np.ndarray, sizes: np.ndarray, cuts: int) -> np.ndarray:
     """The size (2, E) of the facets on the positive and on the negative side of every cut."""
     place = np.abs(sides) - 1 + cuts * (sides < 0)
-    # Sides that no cut made have the number 0.
+    # Facets that no cut made have the number 0.
     return np.bincount(place.ravel(), np.ravel(sizes), 2 * cuts).reshape(2, cuts)
 
 
 def wrong_bits(layer: Layer, values: np.ndarray, bits: np.ndarray, error: np.ndarray) -> np.ndarray:
-    """Which bits (B, n) of a claimed pattern contradict computed values (B, n) with errors of at most `error` (n,).
+    """The bits (B, n) of a claimed pattern that contradict computed values (B, n) with errors up to `error` (n,).
 
-    NaN agrees with nothing. Of every window one bit is set: that of an entry which may be the largest.
+    NaN contradicts every bit. In every window, exactly one bit must be set, for an entry that may be the largest.
 
     >>> wrong_bits(Layer.relus(2), np.array([[0.5, 1e-9]]), np.array([[False, False]]), np.full(2, 1e-8))
     array([[ True, False]])
@@ -233,8 +236,8 @@ def wrong_bits(layer: Layer, values: np.ndarray, bits: np.ndarray, error: np.nda
 class PlainPass:
     """Compares claims about points with the graph's own forward pass, up to the errors of both.
 
-    errors: of the inputs of all layers, (n,) each, and of the logits; a neuron within its error may have either sign.
-    If the model has a name, values that overflow raise a ModelError with that name.
+    errors: for the inputs of all layers, (n,) each, and for the logits; a neuron within its error of zero may have
+    either sign. If a name is given, values that overflow raise a ModelError with this name.
     """
 
     def __init__(self, compound: Compound, accuracy: Accuracy, name: str | None = None) -> None:
@@ -252,7 +255,7 @@ class PlainPass:
         Raises InternalError with the place (one of B texts) of a point where they differ.
         """
         values, logits = self.compound.graph.trace(images)
-        self._last = values  # alive until the next pass: memory given back in between would have to be mapped again
+        self._last = values  # kept until the next pass: freed memory would have to be mapped again
         for layer, (value, bits) in enumerate(zip(values, unpack(packed, self.compound.hidden), strict=True)):
             if self.name is not None:
                 refuse_overflow(self.name, self.compound, value)
@@ -275,9 +278,9 @@ def _check_points(
     where: str,
     is_late: Callable[[], bool],
 ) -> int:
-    """Compare pattern and logits of the owning region at points (B, D) of the unit square or cube with the graph.
+    """Compare the pattern and logits of the owning regions with the graph at points (B, D) of the unit square or cube.
 
-    Returns how many points were compared: all of them, or those before the run was late, at least one batch.
+    Returns how many points were compared: all of them, or, if the run is late, at least one batch.
     """
     compound = plain.compound
     for start in range(0, len(points), BATCH):
@@ -294,14 +297,14 @@ def _check_points(
 
 
 def _check_clip(compound: Compound, regions: RegionSet, pixels: np.ndarray, owners: np.ndarray, where: str) -> None:
-    """Compare the clip's pattern of the owning regions with the pixels (B, pixels) of the images there."""
+    """Compare the clip's pattern in the owning regions with the pixels (B, pixels) of the images there."""
     for number in np.unique(regions.cell[owners]):
         cell = compound.programs[number]
         chosen = np.flatnonzero(regions.cell[owners] == number)
         lines = cell.root.shape[1]
         above_zero, below_one = unpack(regions.clips[regions.clip[owners[chosen]]], (lines, lines))
         moving = np.flatnonzero(cell.line_of >= 0)
-        # Whole rows and columns stay views.
+        # Avoid a copy if all rows are chosen.
         here = pixels if len(chosen) == len(pixels) else pixels[chosen]
         line, here = cell.line_of[moving], here if len(moving) == here.shape[1] else here[:, moving]
         # Inside a region, a pixel is 0, 1, or clearly between.
@@ -321,7 +324,7 @@ def _fail(where: str, what: str) -> NoReturn:
 
 
 def beside_facets(regions: RegionSet, most: int, *, is_map: bool = True) -> tuple[np.ndarray, np.ndarray]:
-    """Points (B, D) just inside and just outside at most `most` facets, and the regions that must hold there."""
+    """Points (B, D) just inside and just outside at most `most` facets, and the regions that must contain them."""
     polytopes, owner = regions.polytopes, regions.polytopes.facet_owner
     is_inner = regions.cuts[np.abs(polytopes.facets) - 1, 0] != Cut.BORDER
     widths = polytopes.facet_widths
@@ -370,7 +373,7 @@ def _across(
         touches = _height(polytopes, other, middle[number], tolerance) <= 0.0
         number, other = number[touches], other[touches]
         height = _height(polytopes, other, beyond[number])
-        # If there are several, the deepest comes last and wins.
+        # If there are several, the deepest one comes last and overwrites the others.
         for place in np.lexsort((-height, number)):
             region[number[place]], depth[number[place]] = other[place], height[place]
     is_lost = (region < 0) & has_other
@@ -385,7 +388,7 @@ def _across(
 def _height(
     polytopes: Polytopes, owners: np.ndarray, points: np.ndarray, tolerance: np.ndarray | None = None
 ) -> np.ndarray:
-    """The distance of points (B, D) outside their polytopes' facet planes, minus the tolerance: below 0 inside."""
+    """How far points (B, D) lie beyond the facet planes of their polytopes, minus the tolerance: below 0 inside."""
     if not len(owners):
         return np.zeros(0)
     starts, facet = take_runs(polytopes.facet_starts, owners)
@@ -395,7 +398,7 @@ def _height(
 
 
 def _is_thick(polytopes: Polytopes) -> np.ndarray:
-    """Whether polytopes (R,) are thick enough for points beside their facets; a needle has no normals."""
+    """Whether polytopes (R,) are thick enough to place points beside their facets; a needle has no reliable normals."""
     largest = np.zeros(len(polytopes))
     np.maximum.at(largest, polytopes.facet_owner, polytopes.facet_sizes)
     return polytopes.volumes > BESIDE * largest

@@ -1,7 +1,7 @@
-"""Walks the domain of a compound network and hands on its regions in chunks, so that memory does not grow with them.
+"""Walks the domain of a compound network and passes its regions on in chunks, in bounded memory.
 
 A chunk holds consecutive regions of one run (see `subdivide`), at least `chunk_size` except at the end of a run.
-Chunks do not depend on the number of threads. Each is complete in itself: shapes, patterns, logits, a table of the cuts
+Chunks do not depend on the number of threads. Each is self-contained: shapes, patterns, logits, a table of the cuts
 behind its facets, and measures that bound the errors of its regions. `cut_id` identifies a cut across chunks.
 """
 
@@ -23,13 +23,13 @@ from .subdivide import CellRuns, Progress, Watch, clip_cell
 from .walks import start_walk
 
 LARGEST, SMALLEST = 1 << 14, 1 << 8
-"""The largest and the smallest number of regions from which on a chunk is handed on."""
+"""Bounds of `chunk_size`."""
 
 MAP_VALUES = 130_000_000
-"""Values of the attention maps of a chunk: measuring them takes about half a second."""
+"""The most values in the attention maps of a chunk: measuring them takes about half a second."""
 
 RUN_BITS = 40
-"""The number of a cut takes this many bits of its id; the run that made it takes the others."""
+"""The bits of a cut's id that hold its number; the others hold the run that made it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,9 +43,9 @@ class Chunk:
 
 @dataclass(frozen=True, eq=False)
 class Walked:
-    """The end of a walk: measures of all regions together, and the limit that ended it.
+    """The result of a walk: the measures of all regions together, and the limit that ended it.
 
-    whole: all regions, if they are too few for a chunk; None if they were handed on in chunks.
+    whole: all regions, if they are too few for a chunk; None if they were passed on in chunks.
     """
 
     accuracy: Accuracy
@@ -80,7 +80,7 @@ def walk_chunks(
 
 
 def chunk_size(compound: Compound) -> int:
-    """Regions from which on a chunk is handed on: fewer for large images and many classes, whatever the machine."""
+    """The number of regions that fills a chunk: fewer for large images and many classes, the same on every machine."""
     values = math.prod(compound.graph.input_shape) * compound.graph.classes
     return max(SMALLEST, min(LARGEST, 1 << (MAP_VALUES // values).bit_length() >> 1))
 
@@ -88,7 +88,7 @@ def chunk_size(compound: Compound) -> int:
 class _ChunkedWalk:
     """The walk of all knot cells, one after another.
 
-    held: the finished cells with their blocks, until there are enough regions for chunks (`is_open`).
+    held: the finished cells with their blocks, until there are enough regions to pass on chunks (`is_open`).
     """
 
     def __init__(self, cells: list[CellProgram], take: Callable[[Chunk], None], size: int) -> None:
@@ -102,8 +102,8 @@ class _ChunkedWalk:
     def walk(self, runs: CellRuns, number: int, watch: Watch, pool: ThreadPoolExecutor) -> None:
         """Walk the runs of a knot cell."""
         cell, clip = self.cells[number], runs.clip
-        walks = [_Run(self, cell, (number, place), runs, watch) for place in range(len(runs.work))]
-        list(map(_Run.walk, walks) if len(walks) == 1 else pool.map(_Run.walk, walks))
+        walks = [_ChunkedRun(self, cell, (number, place), runs, watch) for place in range(len(runs.work))]
+        list(map(_ChunkedRun.walk, walks) if len(walks) == 1 else pool.map(_ChunkedRun.walk, walks))
         before = clip.measured
         ends = [run.measured for run in walks if run.measured is not None]
         self.measured += ends if before is None else [before, *(end.after(before, 0.0) for end in ends)]
@@ -117,7 +117,7 @@ class _ChunkedWalk:
             self.table.skip(run.cuts)
 
     def count(self, regions: int) -> None:
-        """Count new regions; the first that are too many for one chunk open the walk, from then on chunks leave it."""
+        """Count new regions; once they are too many for one chunk, the walk is open and starts to pass chunks on."""
         with self.lock:
             self.regions += regions
             opens = not self.is_open and self.regions > self.size
@@ -142,10 +142,10 @@ class _ChunkedWalk:
         self.take(Chunk(place, replace(regions, polytopes=polytopes, cuts=rows), ids))
 
 
-class _Run:
+class _ChunkedRun:
     """One run of polytopes of a knot cell.
 
-    cuts: how many cuts it has made; rows: these cuts; blocks: those not handed on yet; measured: the measures of its
+    cuts: the number of cuts made; rows: these cuts; blocks: the blocks not passed on yet; measured: the measures of its
     walk so far.
     """
 
@@ -159,7 +159,7 @@ class _Run:
         self.measured: WalkMeasures | None = None
 
     def walk(self) -> None:
-        """Walk to the end, or until the budget ends; hands on chunks as soon as the walk is open."""
+        """Walk to the end, or until the budget ends; passes chunks on as soon as the walk is open."""
         (polytopes, origins), base = self.runs.work[self.place[1]], self.runs.base
         block = Block(base, len(self.cell.low))
         if not self.watch.goes_on():
@@ -188,7 +188,7 @@ class _Run:
                 break
 
     def hand_on_all(self) -> None:
-        """Hand on the blocks that are still held."""
+        """Pass on the blocks that are still held."""
         own = np.concatenate([np.zeros((0, 3), dtype=np.int32), *self.rows])
 
         def find(used: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,7 +1,7 @@
 """Compiled fingerprints of forms: equal values of the real-valued network have equal fingerprints.
 
-`fingerprints` says what they are. They are sums of products modulo 2⁶¹ − 1, hence exact, so changes of the pattern are
-added without a rounding.
+`fingerprints` defines them. They are sums of products modulo 2⁶¹ − 1, so changes of the pattern are added without
+rounding.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ def times(a, b):
     """The product of two numbers below 2⁶¹ − 1, modulo 2⁶¹ − 1."""
     a_high, a_low, b_high, b_low = a >> _31, a & _LOW, b >> _31, b & _LOW
     middle = a_high * b_low + a_low * b_high
-    # 2⁶¹ is 1: the highest part counts twice, the middle one is turned by 31 bits.
+    # 2⁶¹ ≡ 1: the highest part counts twice, the middle one is rotated by 31 bits.
     total = ((a_high * b_high) << _ONE) + a_low * b_low + (middle >> _30) + ((middle & _LOWER) << _31)
     total = (total & _PRIME) + (total >> _61)
     return total - _PRIME if total >= _PRIME else total
@@ -42,7 +42,7 @@ def _input(program, walk, stage, k):
 
 @compiled
 def update_prints(program, walk, layer):
-    """Bring the fingerprints of all layers up to `layer` in line with the pattern of the layers below them."""
+    """Update the fingerprints of all layers up to `layer` to the pattern of the layers below them."""
     for s in range(program.print_stages.shape[0]):
         stage = program.print_stages[s]
         if stage[1] > layer:

@@ -1,4 +1,4 @@
-"""Compiled bookkeeping of the affine forms of all layers: the state of a walk, and `sync`.
+"""Compiled updates of the affine forms of all layers: the state of a walk, and `sync`.
 
 `sync` updates the forms of a layer by adding the columns of the inputs that changed since the last update, so a single
 flip costs a single column. Every layer lists the neurons whose form or activity may have changed since the next layer
@@ -25,7 +25,7 @@ GROUP = 4
 """The number of dense columns that `_add_dense` adds up before it adds them to a form."""
 
 LISTED = 4
-"""A list of touched neurons is dropped once it holds more than one neuron in this many."""
+"""A list of touched neurons is dropped once it holds more than one in this many of the layer's neurons."""
 
 
 class Walk(NamedTuple):
@@ -145,8 +145,8 @@ def _feed(forms, active, first, size, is_clip, fresh):
 
 @compiled
 def _differences(fresh, fed, pointers, is_dense, changed, used):
-    """List the inputs that changed and the nonzero inputs; return both counts and the cost of the first minus that of
-    the second."""
+    """List the inputs that changed and the nonzero inputs; return both counts, and how much more it costs to add the
+    first than the second."""
     count, count_used, balance = 0, 0, 0
     for k in range(fed.shape[1]):
         differs = fresh[0, k] != fed[0, k] or fresh[1, k] != fed[1, k] or fresh[2, k] != fed[2, k]
@@ -239,7 +239,7 @@ def _add_drift(total, fresh, largest, columns, terms, group, layer, drift, most_
 @compiled
 def note_drift(fresh, largest, columns, terms, is_scratch, layer, drift, most_drift):
     """Update the drift, which bounds the rounding of updates: additions to one form since it was computed from scratch,
-    and the rounding that changes of its inputs can cause. `fresh` holds the changes; a form adds up `terms` inputs."""
+    and the rounding that changes of its inputs can cause. `fresh` holds the changes; a form sums `terms` inputs."""
     if is_scratch:
         drift[ADDITIONS, layer], drift[CHANGES, layer] = 0.0, 0.0
         return
@@ -284,7 +284,7 @@ def count_reached(program, fed, layer, zeros, reached):
 
 @compiled
 def copy_forms(program, walk, first, end):
-    """Write the forms of the neurons first … end − 1 that are copies: a copied output as it is, without a rounding."""
+    """Write the forms of those neurons among first … end − 1 that copy an output, without rounding."""
     for k in range(first, end):
         source = program.copied[k]
         if source >= 0:
@@ -396,7 +396,7 @@ def sync(program, walk, layer):
     )
     after_clip = program.clipped == 1 and layer == 2
     if program.dense_start[layer] >= 0 and not after_clip and (is_scratch or listed[layer - 1] < 0):
-        # All forms below changed: updates would add as many columns.
+        # All forms below changed: an update would add as many columns.
         _restart(program, walk, layer)
         return
     if is_scratch or after_clip or listed[layer - 1] < 0 or LISTED * listed[layer - 1] > size:

@@ -8,12 +8,13 @@ error of a layer obeys
 
 where h = max(z, 0) and ĥ is F or 0, according to the pattern. The ReLU increases no difference, and if the pattern has
 the wrong sign, |F| ≤ `missed`. So errors pass through every neuron, active or not, and no sign must be certain.
-Carried neurons pass their errors on as they are. The largest of several entries is off by at most the largest of their
-errors; the pattern's winner is below the largest entry by at most `missed`. The next layer adds the entries of a window
-up, so the error of a window counts once (`of_windows`).
+Carried neurons pass their errors on unchanged. The largest of several entries is off by at most the largest of their
+errors; the pattern's winner is below the largest entry by at most `missed`. The next layer sums the entries of a
+window, so the error of a window counts once (`of_windows`).
 ε holds the errors of the layer itself: the rounding of sums, of updates and of values at vertices, the folding of
-several linear operators into one matrix, and the coverage. Two bounds go together: one for each neuron by absolute
-weights, and one for the length of the whole vector by spectral norms, smaller by orders of magnitude on deep networks.
+several linear operators into one matrix, and the coverage. Two bounds are combined: one for each neuron, by absolute
+weights, and one for the length of the whole vector, by spectral norms. The second is smaller by orders of magnitude on
+deep networks.
 """
 
 from collections.abc import Sequence
@@ -36,7 +37,7 @@ OWN = 1.0 + 1e-6
 """Covers the rounding of the bounds themselves: sums of fewer than 10⁹ non-negative numbers."""
 
 LARGEST_SPECTRAL = 1024
-"""The largest side of a dense matrix whose spectral norm is worth bounding."""
+"""The spectral norm of a dense matrix is bounded only up to this side: larger ones would take too long."""
 
 SQUARINGS = 6
 """How often a Gram matrix is squared: the bound is at most n^(1/128) times the spectral norm."""
@@ -46,9 +47,9 @@ def coverage(depth: int, gap: float = 0.0) -> float:
     """The largest distance, along every axis of t, from a point of the domain to the nearest region.
 
     A new vertex is off its edge by at most 4 · 2⁻⁵³ along an axis: the rounding of a difference, a product and a sum of
-    numbers up to 1. So at each of the `depth` cuts, the two parts of a polygon leave gaps of at most that depth. The
-    parts of a polyhedron leave deeper gaps if vertices were snapped to a plane: by at most `gap`, measured at every cut
-    (`polyhedron_kernels.gap`) with a few roundings of its own.
+    numbers up to 1. So at each of the `depth` cuts, the two parts of a polygon leave gaps of at most that depth. If
+    vertices were snapped to a plane, the parts of a polyhedron leave deeper gaps, by at most `gap`, which is measured
+    at every cut (`polyhedron_kernels.gap`), with a few roundings of its own.
     """
     return (4.0 * UNIT + (gap + 16.0 * UNIT if gap > 0.0 else 0.0)) * (depth + 4)
 
@@ -61,7 +62,7 @@ def region_coverage(accuracy: Accuracy, more_cuts: int = 0) -> float:
 def forward_errors(compound: Compound, accuracy: Accuracy) -> list[np.ndarray]:
     """Bounds on |z − F| for every neuron of the classifier, layer by layer, and for the logits; infinite if unknown.
 
-    They hold on every region and within `coverage` of it. Labels, attention and the self-check ask for the same ones.
+    The bounds hold on every region and within `coverage` of it. Labels, attention and the self-check share them.
     """
     known = _KNOWN.get(accuracy)
     if known is None or known[0]() is not compound:
@@ -77,7 +78,7 @@ def kink_share(compound: Compound, accuracy: Accuracy, errors: list[np.ndarray])
     """A bound on the share of the domain where the sign of some neuron of the classifier is not certain.
 
     A kink is as wide as error over slope: there the pattern of a region, and with it the attention map, may be wrong.
-    `doubtful` regions, where a neuron is only rounding on the whole area, do not count.
+    `doubtful` regions, on all of which the value of some neuron is only rounding, are not included.
     """
     if not errors[:-1]:
         return 0.0
@@ -92,7 +93,7 @@ def _kink_share(compound: Compound, accuracy: Accuracy, errors: list[np.ndarray]
     )
     pixel = float(pixel_errors(compound, accuracy).max())
     near = np.min([cell.program.near[-len(error) - compound.graph.classes :] for cell in compound.programs], axis=0)
-    # Pixel scales are at least 1 in the clip's second layer, and not needed in the first.
+    # In the clip's second layer, the scales of pixels are at least 1; in the first, they are not needed.
     if not (error < near[: len(error)]).all() or not pixel < NEAR:
         return 1.0
     edges, corners = accuracy.beside
@@ -118,9 +119,9 @@ def _beside_pixels(compound: Compound, accuracy: Accuracy, error: float) -> floa
 
 
 def kink_errors(layer: Layer, error: np.ndarray, missed: np.ndarray) -> np.ndarray:
-    """The largest |value| (n,), or lead over another entry, at which the pattern of a neuron is not certain.
+    """The largest |value| (n,), or lead over another entry, at which the bit of a neuron is not certain.
 
-    Two entries of a window may be as far apart as both of their errors; carried neurons are always certain.
+    For two entries of a window this is the sum of their errors; carried neurons are always certain.
     """
     error = error + missed
     if layer.is_plain:
@@ -176,7 +177,7 @@ def _propagate(compound: Compound, accuracy: Accuracy) -> list[np.ndarray]:
     errors = []
     for number, (affine, segment) in enumerate(zip(compound.chain.maps, compound.graph.steps, strict=True)):
         scale = affine.absolute @ size + np.abs(affine.bias)
-        # Nothing records the coefficients of the logits; no form exceeds its scale.
+        # The coefficients of the logits are not recorded; no form exceeds its scale.
         peak = peaks[number] if number < len(peaks) else scale
         terms = row_terms(affine)
         # Dense columns are added four at a time.
@@ -213,7 +214,7 @@ def refuse_overflow(name: str, compound: Compound, *values: np.ndarray) -> None:
             if not np.isfinite(size).all():
                 where = f"ReLU layer {number} overflows"
                 break
-    raise ModelError(f"{name}: {where} float64 in the domain; scale the weights down")
+    raise ModelError(f"{name}: {where} float64 in the domain; scale down the weights of the model")
 
 
 def by_layer(compound: Compound, values: np.ndarray) -> list[np.ndarray]:
@@ -222,9 +223,9 @@ def by_layer(compound: Compound, values: np.ndarray) -> list[np.ndarray]:
 
 
 def _folding(segment: Sequence[Step], size: np.ndarray) -> np.ndarray:
-    """The error for values up to `size` (n_in,) from rounded constants of some steps and from joining the steps.
+    """The error, for values up to `size` (n_in,), due to rounded constants of steps and to joining the steps.
 
-    `terms` counts the products of a step and the roundings of its constants; the extra eight include adding the bias.
+    `terms` counts the products of a step and the roundings of its constants; the extra eight cover adding the bias.
     """
     return gamma(sum(step.terms + 8 for step in segment)) * magnitude(segment, size[None])[0]
 
@@ -251,7 +252,7 @@ def _length(error: np.ndarray) -> float:
 
 
 def _spectral(affine: AffineMap, length: float, own: np.ndarray) -> float:
-    """The length of the errors after an affine map by its spectral norm; infinite if bounding that is not worth it."""
+    """The length of the errors after an affine map, by its spectral norm; infinite if the norm is not bounded."""
     matrix = affine.matrix
     if not isinstance(matrix, np.ndarray) or max(matrix.shape) > LARGEST_SPECTRAL:
         return np.inf

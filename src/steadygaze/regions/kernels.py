@@ -1,8 +1,8 @@
 """Compiled loop of the subdivision: a depth-first walk through the layers that splits convex polygons.
 
 For every layer, the walk keeps the affine forms of its neurons in t (the domain scaled to the unit square) that hold on
-the current polygon (see `forms`). The loop allocates no memory: if a buffer is too small it returns a code, and
-continues from there after the caller has enlarged the buffer.
+the current polygon (see `forms`). The loop allocates no memory: if a buffer is too small, it returns a code, and
+continues from there once the caller has enlarged the buffer.
 """
 
 from typing import NamedTuple
@@ -17,11 +17,11 @@ from .window_kernels import choose_winner, enter_others, find_pair, measure_winn
 
 DONE, PAUSED, NEED_OUTPUT, NEED_STACK = 0, 1, 2, 3
 HEIGHT, CUTS, REGIONS, VERTICES, BASE, DEPTH, FACETS = 0, 1, 2, 3, 4, 5, 6
-"""Counters of a walk: stack height; cuts, regions and vertices in the output; number before the first cut; largest
-number of cuts before a region; facets in the output (of polyhedra)."""
+"""Counters of a walk: height of the stack; cuts, regions and vertices in the output; the number before that of the
+first cut; the most cuts that led to one region; facets in the output (of polyhedra)."""
 
 ORIGIN = 5
-"""The column of a stack that holds the original number of a polytope."""
+"""The column of the stack that holds the original number of a polytope."""
 
 UNSTABLE, DOUBTFUL = np.uint8(2), np.uint8(3)
 
@@ -63,7 +63,8 @@ def _decide(
     for n in range(unstable.shape[0]):
         k = unstable[n]
         slope_x, slope_y, constant, close = a[k], b[k], c[k], near[k]
-        # Branch-free: the least and largest value, the number of vertices near zero, and the next vertex's |value|.
+        # Branch-free: the least and largest value, the number of vertices near zero, the smallest |value| of the
+        # others.
         low, high, next_size, nears = np.inf, -np.inf, np.inf, 0
         for i in range(count):
             v = slope_x * x[i] + slope_y * y[i] + constant

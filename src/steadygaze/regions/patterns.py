@@ -1,7 +1,7 @@
 """Patterns (which neurons are active) as rows of packed bits, and a compact table of many patterns.
 
-Every layer starts at a new byte. The table stores some rows whole and the others as differences from the row before:
-neighbouring regions differ in a few neurons.
+Every layer starts at a new byte. The table stores some rows whole and the others as differences from the row before,
+because neighbouring regions differ in a few neurons.
 """
 
 from collections.abc import Sequence
@@ -17,8 +17,8 @@ _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 def distinct_rows(blocks: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """Number the distinct rows of uint8 arrays (R, bytes), at least one, of one width, in order of appearance.
 
-    Returns the number of each row (all R,) and the distinct rows. Rows are compared byte by byte; the hash only says
-    where to look.
+    Returns the number of each row (R in total,) and the distinct rows. Rows are compared byte by byte; hashes only
+    speed up the search.
 
     >>> ids, rows = distinct_rows([np.array([[7], [3]], dtype=np.uint8), np.array([[7]], dtype=np.uint8)])
     >>> ids.tolist(), rows.tolist()
@@ -60,10 +60,10 @@ def bit_places(sizes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
 
 
 NARROW = 128
-"""Rows of fewer bytes are always stored whole: they are small and often read."""
+"""Narrower rows, in bytes, are always stored whole: they are small and often read."""
 
 EVERY = 64
-"""One wide row in this many is stored whole; reading another row follows at most as many differences."""
+"""One in this many wide rows is stored whole; reading any other row applies fewer differences than this."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,7 @@ class PatternTable:
 
     @classmethod
     def of(cls, rows: np.ndarray, *, every: int | None = None) -> "PatternTable":
-        """A table of the given rows (P, bytes); stores one row in `every` whole, by default depending on the width."""
+        """A table of the given rows (P, bytes); stores one in `every` rows whole, by default depending on the width."""
         count, width = rows.shape
         step = every or (1 if width < NARROW else EVERY)
         key_row = np.arange(0, count, step)
@@ -152,8 +152,8 @@ def _eight_bytes(row: np.ndarray, first: int) -> np.uint64:
 
 @compiled
 def _index_rows(rows: np.ndarray, slots: np.ndarray, ids: np.ndarray, table: np.ndarray, found: int) -> int:
-    """Write the number of each row (R, bytes), the same for equal rows, to ids (R,), and the rows not among the first
-    `found` of the table to its end; return how many rows it has then.
+    """Write the number of each row (R, bytes), the same for equal rows, to ids (R,), and append rows that are not among
+    the first `found` of the table; return the new number of rows in the table.
 
     slots (a power of two, filled with −1 before the first call) finds rows by their hashes.
     """
@@ -168,7 +168,7 @@ def _index_rows(rows: np.ndarray, slots: np.ndarray, ids: np.ndarray, table: np.
         for i in range(whole, width):
             code = (code ^ np.uint64(rows[r, i])) * _MULTIPLIER
             code ^= code >> np.uint64(29)
-        # The low bits of a product know nothing of its factors' high bits: take the slot from the high ones.
+        # The low bits of a product do not depend on its factors' high bits: take the slot from the high bits.
         slot = np.int64((code * _MULTIPLIER) >> np.uint64(32)) & mask
         while True:
             if slots[slot] < 0:
@@ -191,7 +191,7 @@ def _index_rows(rows: np.ndarray, slots: np.ndarray, ids: np.ndarray, table: np.
 
 @compiled
 def _count_changes(rows: np.ndarray, every: int, sizes: np.ndarray) -> None:
-    """Count the bytes of each row (R, bytes) that differ from the row before: sizes (R,); 0 for one row in `every`."""
+    """Count the bytes of each row (R, bytes) that differ from the row before: sizes (R,); 0 for one in `every` rows."""
     for r in range(rows.shape[0]):
         changed = 0
         if r % every != 0:
@@ -202,7 +202,7 @@ def _count_changes(rows: np.ndarray, every: int, sizes: np.ndarray) -> None:
 
 @compiled
 def _fill_changes(rows: np.ndarray, every: int, starts: np.ndarray, places: np.ndarray, changed: np.ndarray) -> None:
-    """Write the places of these bytes and their values in the row; row r fills starts[r]:starts[r+1]."""
+    """Write the places and values of the bytes that `_count_changes` counts; row r fills starts[r]:starts[r+1]."""
     for r in range(rows.shape[0]):
         if r % every == 0:
             continue

@@ -24,11 +24,10 @@ class RegionSet:
     """All regions that a run has found: R polytopes, each with the pattern and the logits that hold on it.
 
     cuts (E, 3): kind and details (see `Cut`). cell (R,) is the knot cell. pattern (R,) indexes patterns (P, bytes), the
-    classifier's packed bits; clip (R,) indexes clips (Q, bytes), those of the clip. logits (R, D+1, K): slope in t and
-    constant. `stopped` says why the map is partial. doubtful (R,) is 1 if the value of some neuron of the classifier is
-    only rounding, or exactly zero, on the whole region, or if rounding may decide a window there: then the pattern, and
-    with it the attention map, is not certain.
-    `accuracy` holds the measures that bound all errors.
+    classifier's packed bits; clip (R,) indexes clips (Q, bytes), the packed bits of the clip. logits (R, D+1, K): slope
+    in t and constant. `stopped` is the reason why a map is partial. doubtful (R,) is 1 if the value of some neuron of
+    the classifier is only rounding, or exactly zero, on the whole region, or if rounding may decide a window there: the
+    pattern, and with it the attention map, is then not certain. `accuracy` holds the measures that bound all errors.
     """
 
     polytopes: Polytopes
@@ -50,8 +49,9 @@ class RegionSet:
     def pattern_count(self) -> int:
         """The number of regions by their patterns: signs of ReLUs and winners of windows, within a knot cell.
 
-        Where three entries of a window are equal, a straight cut between two of them divides the part of the third:
-        then several polytopes are parts of one region. Without windows this is the number of polytopes.
+        Near a point where three entries of a window are equal, a straight cut between two of them divides the part
+        where the third wins: several polytopes are then parts of one region. Without windows this is the number of
+        polytopes.
         """
         return len(np.unique(self.pattern_digests, axis=0))
 
@@ -61,7 +61,7 @@ class RegionSet:
         keys, inverse = np.unique(np.stack([self.cell, self.clip, self.pattern], axis=1), axis=0, return_inverse=True)
         digests = np.zeros((len(keys), 2), dtype=np.uint64)
         for row, (cell, clip, pattern) in zip(digests, keys.tolist(), strict=True):
-            # The table of clips may be wider than the bits of a knot cell need.
+            # The table of clips may be wider than a knot cell needs.
             bits = self.patterns[pattern].tobytes() + self.clips[clip].tobytes().rstrip(b"\0")
             found = blake2b(cell.to_bytes(4, "big") + bits, digest_size=16).digest()
             row[:] = np.frombuffer(found, dtype=np.uint64)
@@ -80,8 +80,8 @@ def join_region_sets(parts: list[RegionSet], *, cuts: np.ndarray | None = None, 
     """Join sets of regions with disjoint interiors (at least one) in order; empties the list.
 
     All tables of cuts share their rows before the first neuron. The longest such beginning (or `cuts`, which must
-    extend it) stays unchanged; the cuts of the neurons follow, renumbered. is_numbered: the facets carry the numbers of
-    `cuts` already, which is then the whole table. Each array of the parts is freed once it is joined, to save memory.
+    extend it) stays unchanged; the cuts of neurons follow, renumbered. is_numbered: the facets already refer to `cuts`,
+    which is then the whole table. Each array of the parts is freed once it is joined, to save memory.
     """
     if is_numbered and cuts is not None:
         table, shifts = cuts, [_Shift(len(cuts), 0)] * len(parts)
@@ -146,7 +146,7 @@ def _joined_tables(ids: list[np.ndarray], tables: list[np.ndarray]) -> tuple[np.
 
 
 def _joined_patterns(ids: list[np.ndarray], tables: list[PatternTable]) -> tuple[np.ndarray, PatternTable]:
-    """Ids (R,) into one table of patterns; wide patterns are not compared across parts, so they may repeat."""
+    """Ids (R,) into one table of patterns; wide patterns are not compared across parts, so they may appear twice."""
     if all(table.is_plain for table in tables):
         pattern, patterns = _joined_tables(ids, [table.keys for table in tables])
         return pattern, PatternTable.of(patterns)

@@ -1,4 +1,4 @@
-"""Compiled bookkeeping of affine forms with four rows: the state of a walk, and `sync`.
+"""Compiled updates of affine forms with four rows, for three dimensions: the state of a walk, and `sync`.
 
 `forms` does the same in two dimensions, unrolled for three rows.
 """
@@ -15,7 +15,7 @@ from .forms import ENTERED, FED_FROM, UPDATES, copy_forms, note_drift
 ROWS = 4
 
 
-class Walk(NamedTuple):
+class SolidState(NamedTuple):
     """The state of a walk: forms and pattern of the current polyhedron, and the stack of polyhedra to come."""
 
     forms: np.ndarray  # (4, N) of each neuron before its ReLU
@@ -115,8 +115,8 @@ def _turn_over(forms, active, first, size):
 
 @compiled
 def _differences(fresh, fed, source, size, pointers, is_dense, changed, used):
-    """List the inputs that changed and the nonzero inputs; return both counts and the cost of the first minus that of
-    the second."""
+    """List the inputs that changed and the nonzero inputs; return both counts, and how much more it costs to add the
+    first than the second."""
     count, count_used, balance = 0, 0, 0
     for k in range(size):
         differs, counts = False, False
@@ -137,8 +137,8 @@ def _differences(fresh, fed, source, size, pointers, is_dense, changed, used):
 
 @compiled
 def _flips(forms, active, fed, fed_active, unstable, first, fresh, changed, count):
-    """List the inputs whose activity changed while their forms stayed the same, with the change of the output form,
-    after the first `count` of the list; returns how many there are then."""
+    """Append to a list of `count` changed inputs those whose activity changed while their forms stayed the same, with
+    the change of the output form; returns the new length of the list."""
     for n in range(unstable.shape[0]):
         k = unstable[n]
         if active[k] != fed_active[k]:

@@ -33,7 +33,7 @@ ROUNDING = 16.0 * UNIT
 """Gaps up to this depth at a cut come from the rounding of new vertices."""
 
 
-class Output(NamedTuple):
+class SolidOutput(NamedTuple):
     """Buffers that receive the regions."""
 
     vertices: np.ndarray  # (capacity,) number of vertices of each region
@@ -181,7 +181,7 @@ def _enter(
 def _sliver(depth, a, b, c, rx, ry, rz):
     """A bound on the volume between two parallel planes, `depth` apart in value, across a box: their distance times the
     shadow of the box along their normal, which no cross-section exceeds."""
-    # Scaled first: squares may underflow.
+    # Scale first: squares may underflow.
     largest = max(abs(a), abs(b), abs(c))
     a, b, c, depth = a / largest, b / largest, c / largest, depth / largest
     shadow = 4.0 * (abs(a) * ry * rz + abs(b) * rx * rz + abs(c) * rx * ry)
@@ -318,7 +318,7 @@ def _split(program, walk, output, top, layer, k, rival, vertices, count, free, f
         walk.missed[k] = max(walk.missed[k], snapped)
         _, _, _, rx, ry, rz = bounding_box(walk.here, vertices)
         walk.sums[SLIVERS] += _sliver(snapped, a, b, c, rx, ry, rz)
-        # A gap's volume is at most its depth times the surface of the polyhedron, itself at most that of the box.
+        # The volume of a gap is at most its depth times the surface of the polyhedron, which that of the box bounds.
         walk.sums[HOLES] += deep * 8.0 * (rx * ry + ry * rz + rz * rx)
     for n in range(2):
         stack[top + n, 0] = layer

@@ -1,8 +1,8 @@
 """Subdivides the domain into all regions with volume: drives the compiled walks, in parallel, within a budget.
 
-The clip alone first cuts every knot cell; runs of the resulting polytopes are then walked through the classifier
-independently. The runs do not depend on the number of threads, so neither does the result. Boxes inside the domain are
-polytopes whose sides are known cuts: a walk can start from a box as from a knot cell.
+First the clip alone cuts every knot cell; runs of the resulting polytopes are then walked through the classifier
+independently. The runs do not depend on the number of threads, so neither does the result. A walk can also start from a
+box inside the domain, whose sides are known cuts.
 """
 
 import threading
@@ -27,10 +27,10 @@ RUNS = 16
 """Independent runs for each knot cell, if there is enough work (see SMALL)."""
 
 SMALL = 1 << 21
-"""A knot cell is walked in one run if polytopes after the clip times neurons are fewer: it takes milliseconds."""
+"""A knot cell is walked in one run if its polytopes after the clip times neurons are fewer: this takes milliseconds."""
 
 SMALL_BOXES = 1 << 18
-"""The same limit for polytopes that the clip has not cut."""
+"""The same limit for polytopes before the clip."""
 
 _NO_CUTS = np.zeros((0, 3), dtype=np.int32)
 
@@ -42,12 +42,12 @@ def subdivide(
 ) -> RegionSet:
     """Split the domain of a compound network into its regions, in 1, 2 or 3 dimensions.
 
-    Exact up to the tolerances; complete unless the budget ends first (`stopped` then says why). Calls `progress` with
-    the share of the domain done and the number of regions.
+    Exact up to the tolerances; complete unless the budget ends first (`stopped` is then the reason). Calls `progress`
+    with the share of the domain done and the number of regions.
     """
     if compound.domain.dimension > MAX_MAP_PARAMETERS:
         raise OptionError(
-            f"{compound.domain.dimension} parameters at once ({', '.join(compound.domain.names)}); the map takes up to "
+            f"received {compound.domain.dimension} parameters ({', '.join(compound.domain.names)}); a map takes up to "
             f"{MAX_MAP_PARAMETERS}: leave some out, or use --method refine or a search"
         )
     return subdivide_cells(list(compound.programs), budget=budget, threads=threads, progress=progress)
@@ -67,8 +67,8 @@ def subdivide_cells(
 
 
 class Within(NamedTuple):
-    """Regions inside boxes: box (R,) is the box of each region; complete (B,): which boxes have all of their regions.
-    The other boxes have none."""
+    """Regions inside boxes: box (R,) is the box of each region; complete (B,) marks the boxes that have all of their
+    regions. The other boxes have none."""
 
     regions: RegionSet
     box: np.ndarray
@@ -90,11 +90,10 @@ def subdivide_boxes(
 ) -> Within:
     """The regions inside boxes from low (B, D) to high (B, D), each in the box of its knot cell (B,), for D = 2 or 3.
 
-    sides (B, D, 2) are the signed cuts of the boxes' sides in the table `cuts` (E, 3), which begins as that of
-    `CutTable`; cuts of neurons are numbered after it. Exact up to the tolerances; the regions of every complete box
-    tile it. The order of the boxes and regions does not depend on the number of threads: it goes knot cell by knot
-    cell, and within a cell along a curve on which consecutive boxes are close. `share` is the part of the budget's time
-    that it may use.
+    sides (B, D, 2) are the signed cuts of the boxes' sides in the table `cuts` (E, 3), which begins like a `CutTable`;
+    cuts of neurons are numbered after it. Exact up to the tolerances; the regions of every complete box tile it. The
+    order of the boxes and regions does not depend on the number of threads: it goes knot cell by knot cell, and within
+    a cell along a curve on which consecutive boxes are close. `share` is the part of the budget's time to use.
     """
     cells = list(compound.programs)
     watch = Watch(budget or Budget(), progress, share)
@@ -126,7 +125,7 @@ def _in_cells(
     sides: np.ndarray,
     cuts: np.ndarray,
 ) -> Iterator[tuple[int, Polytopes, np.ndarray]]:
-    """The chosen boxes, in the box of a knot cell, as polytopes in that cell or in both halves of its box.
+    """The chosen boxes, all inside box `number` of the knot cells, as polytopes in its cell or in both of its halves.
 
     Yields the number of a cell, polytopes, and the number of the box of each.
     """
@@ -146,7 +145,7 @@ def _in_cells(
 
 @dataclass(frozen=True, eq=False)
 class CellRuns:
-    """The runs of a knot cell after its clip, which do not depend on each other.
+    """The independent runs of a knot cell after its clip.
 
     work: polytopes and origins of every run. clip: the block of the clip, whose cuts are the rows clip_cuts (C, 3),
     numbered from `first` + 1; cuts of the runs are numbered from `base` + 1.
@@ -160,7 +159,7 @@ class CellRuns:
     base: int
 
     def close(self, blocks: list[Block], table: CutRows) -> None:
-        """Add the measures of the clip and the cuts to the blocks of all runs, in order, and to the table."""
+        """Add the measures of the clip to the blocks of all runs, and the cuts of the runs to the table, in order."""
         before = self.clip.measured
         for block in blocks:
             if block.measured is not None and before is not None:
@@ -176,8 +175,8 @@ def clip_cell(
 ) -> CellRuns:
     """Divide polytopes inside a knot cell, each with its number in `origins`, into runs.
 
-    Many polytopes are walked through all layers at once. If there are few, the clip cuts them first, which makes enough
-    for several threads; the table receives its cuts.
+    Many polytopes are walked through all layers directly. If there are few, the clip cuts them first, which gives
+    enough polytopes for several threads; the table receives its cuts.
     """
     origins = np.arange(len(polytopes)) if origins is None else origins
     neurons = int(cell.program.offsets[-1])
@@ -303,7 +302,7 @@ def _check_tiling(
     """Raise InternalError unless the regions of every complete box add up to the box.
 
     The slack beyond AREA is for boxes that are small in the unit square: a side of a region is off by a few roundings
-    of a coordinate, and at most as long (in three dimensions: as large) as the box's sides together.
+    of a coordinate, and at most as long (in three dimensions: as large) as all sides of the box together.
     """
     wanted = np.prod(high - low, axis=1)
     total = np.bincount(box, volumes, len(low))

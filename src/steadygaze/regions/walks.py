@@ -29,15 +29,15 @@ SPARE_BYTES = 1 << 23
 """The most memory of buffers that a thread keeps after a walk."""
 
 NODES, SOLID_NODES = 20_000, 500
-"""Polygons and polyhedra visited between two checks of the budget: about ten milliseconds, and up to a tenth of a
-second on convolutional networks."""
+"""Polygons and polyhedra visited between two checks of the budget: this takes about ten milliseconds, and up to a tenth
+of a second on convolutional networks."""
 
 NODES_TIMES_NEURONS = 1 << 24
 """The same limit for polygons times neurons: a tenth of a second if most polygons enter all layers."""
 
 
 _EMPTIED = np.array([kernels.CUTS, kernels.REGIONS, kernels.VERTICES, kernels.FACETS])
-"""The counters of what the output buffers hold."""
+"""The counters of the entries in the output buffers."""
 
 
 class LayerWalk(ABC):
@@ -65,11 +65,11 @@ class LayerWalk(ABC):
 
     @abstractmethod
     def make_room(self, code: int) -> None:
-        """Enlarge the buffers that the code of the walk asks for."""
+        """Enlarge the buffers that the return code of the walk names."""
 
     @abstractmethod
     def written(self) -> Polytopes:
-        """The shapes that the output buffers hold, copied."""
+        """A copy of the shapes in the output buffers."""
 
     @property
     def volume(self) -> float:
@@ -85,7 +85,7 @@ class LayerWalk(ABC):
         return code == kernels.DONE, regions
 
     def finish(self) -> None:
-        """Add the sums and measures of the walk to the block, and give up the buffers."""
+        """Add the sums and measures of the walk to the block, and release the buffers."""
         walk = self.walk
         self.block.measured = self._measures()
         if walk.counters[kernels.HEIGHT]:
@@ -93,11 +93,11 @@ class LayerWalk(ABC):
         self.give_up()
 
     def give_up(self) -> None:
-        """Drop the buffers."""
+        """Release the buffers."""
         del self.walk, self.output
 
     def next_block(self) -> Block:
-        """The block so far, with the measures of the walk up to now; the walk goes on with an empty one."""
+        """The block so far, with the measures of the walk up to now; the walk continues with an empty block."""
         found = self.block
         if found.measured is None:
             found.measured = self._measures()
@@ -192,7 +192,7 @@ class FlatWalk(LayerWalk):
         return _Room(_key(program, polytopes), zeros, walk, output, size <= SPARE_BYTES)
 
     def give_up(self) -> None:
-        # Walks with other room would pause elsewhere, and chunks end where a walk pauses.
+        # Keep only buffers of the initial size: with others, walks would pause elsewhere, and chunks end at pauses.
         if self.walk is self.room.walk:
             _SPARE.keep(self.room._replace(output=self.output))
         super().give_up()
@@ -204,7 +204,7 @@ class FlatWalk(LayerWalk):
         if code != kernels.NEED_STACK:
             return
         if self.walk.stack[self.walk.counters[kernels.HEIGHT] - 1, 2] + 1 > kernels.MAX_VERTICES:
-            raise InternalError(f"a region with more than {kernels.MAX_VERTICES} vertices: please report the model")
+            raise InternalError(f"a region has more than {kernels.MAX_VERTICES} vertices: please report the model")
         self.walk = _enlarged(self.walk, ("stack", "candidates", "x", "y", "edge"))
 
     def written(self) -> Polygons:
@@ -217,8 +217,8 @@ class FlatWalk(LayerWalk):
 class SolidWalk(LayerWalk):
     """A walk of polyhedra."""
 
-    walk: solid_forms.Walk
-    output: solid_kernels.Output
+    walk: solid_forms.SolidState
+    output: solid_kernels.SolidOutput
 
     @property
     def nodes(self) -> int:
@@ -226,7 +226,7 @@ class SolidWalk(LayerWalk):
 
     def start(self, root: np.ndarray, polytopes: Polyhedra, origins: np.ndarray) -> None:
         if len(polytopes) > 1:
-            # The walk starts with the last polytope on the stack: reverse to keep the regions in the polytopes' order.
+            # The walk starts with the last polytope on the stack: reverse them to keep their order.
             polytopes, origins = polytopes.take(np.arange(len(polytopes))[::-1]), origins[::-1]
         stack = np.empty((len(polytopes) + 256, 9), dtype=np.int64)
         own = stack[: len(polytopes)]
@@ -235,7 +235,7 @@ class SolidWalk(LayerWalk):
         own[:, kernels.ORIGIN] = origins
         own[:, 7], own[:, 8] = polytopes.facet_starts[:-1], np.diff(polytopes.facet_starts)
         most = max(SOLID_ROOM, int(own[:, [2, 8]].max(initial=0)))
-        self.walk = solid_forms.Walk(
+        self.walk = solid_forms.SolidState(
             **_arrays_of_zeros(_shared_shapes(self.program, 4))[1],
             fed_active=np.zeros(int(self.program.offsets[-1]), dtype=np.uint8),
             code=np.zeros(int(self.program.offsets[-1]), dtype=np.uint8),
@@ -295,7 +295,7 @@ class SolidWalk(LayerWalk):
     def _empty_output(self, largest: int = 0) -> None:
         """Make output buffers; `largest` is the largest number of vertices or facets of one region."""
         room = 16 * SOLID_CAPACITY + largest
-        self.output = solid_kernels.Output(
+        self.output = solid_kernels.SolidOutput(
             **_shared_output(self.program, 4, SOLID_CAPACITY),
             facet_counts=np.empty(SOLID_CAPACITY, dtype=np.int64),
             points=np.empty((room, 3)),
@@ -309,7 +309,7 @@ _Shapes = dict[str, tuple[tuple[int, ...], type]]
 
 
 def _shared_shapes(program: Program, rows: int) -> _Shapes:
-    """The arrays of forms and patterns in both walks that start with zeros."""
+    """The arrays of forms and patterns, in both kinds of walks, that start with zeros."""
     neurons, layers, widest = int(program.offsets[-1]), len(program.offsets) - 1, _widest(program)
     return {
         "forms": ((rows, neurons), np.float64),
@@ -346,7 +346,7 @@ def _candidates(program: Program) -> np.ndarray:
 
 
 def _arrays_of_zeros(shapes: _Shapes) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """One block of zeros, and arrays in it."""
+    """One block of zeros, and arrays that are views into it."""
     words = {name: -(-math.prod(shape) * np.dtype(kind).itemsize // 8) for name, (shape, kind) in shapes.items()}
     block, start = np.zeros(sum(words.values())), 0
     arrays: dict[str, np.ndarray] = {}
@@ -360,12 +360,12 @@ _Key = tuple[bytes, bytes, int, int]
 
 
 def _key(program: Program, polytopes: Polygons) -> _Key:
-    """Programs and polygons with the same key need buffers of the same shapes."""
+    """A key that is equal for programs and polygons that need buffers of the same shapes."""
     return program.offsets.tobytes(), program.print_stages.tobytes(), len(polytopes), len(polytopes.points)
 
 
 class _Room(NamedTuple):
-    """The buffers of a walk of polygons, for programs and numbers of polygons with one key; `zeros` is the block of the
+    """The buffers of a walk of polygons, for programs and polygons with one key; `zeros` is the block that holds all
     arrays that start with zeros."""
 
     key: _Key
@@ -376,12 +376,12 @@ class _Room(NamedTuple):
 
 
 class _Spare(threading.local):
-    """The buffers of a thread's last walk, for its next one: new ones would cost as much as a small walk."""
+    """The buffers of a thread's last walk, reused by its next one: new ones would cost as much as a small walk."""
 
     room: _Room | None = None
 
     def take(self, key: _Key) -> _Room | None:
-        """The buffers, as new, if they have this key."""
+        """The buffers, reset, if they have this key."""
         room, self.room = self.room, None
         if room is None or room.key != key:
             return None

@@ -1,7 +1,7 @@
 """Compiled decisions of windows and carried neurons on polygons and polyhedra: which entry of a window is the largest.
 
-Of two entries that are the largest on different parts of a polytope, the plane where they are equal splits it; entries
-that lose everywhere split nothing. Polytopes are points (V, D); a box is its centre and its half-widths (2, D). The
+If two entries are the largest on different parts of a polytope, the plane where they are equal splits it; entries that
+are nowhere the largest split nothing. Polytopes are points (V, D); a box is its centre and its half-widths (2, D). The
 forms (D + 1, N) have the constant last.
 """
 
@@ -99,7 +99,7 @@ def enter_others(program, walk, layer, box, code):
             if _is_same(forms, winner, i):
                 has_tie = True
             elif not _lead_on_box(forms, box, winner, i) >= close:
-                # NaN settles nothing.
+                # NaN leaves the window open.
                 is_open = True
                 code[i] = walk.active[i]
                 listed += 1
@@ -119,7 +119,7 @@ def enter_others(program, walk, layer, box, code):
 def _are_copies(program, walk, layer, winner, other):
     """Whether two neurons with the same form copy the same number, if the pattern of the layers below is right."""
     one, two = program.copied[winner], program.copied[other]
-    # Rounding may make a copy of a sum: of several pixels on one line, or of rounded products.
+    # Rounding may turn a sum into a copy: a sum over several pixels on one line, or of rounded products.
     if one < 0 or two < 0 or program.is_folded[layer] or (program.clipped == 1 and layer == 2):
         return False
     return one == two or not (_has_active(program, walk.active, one) or _has_active(program, walk.active, two))
@@ -171,7 +171,7 @@ def _leader(forms, noise, points, count, middle, first, end):
     """An entry of the window first … end − 1 that is largest near the middle of a polytope, and whether another entry
     exceeds it elsewhere by more than the tolerance.
 
-    Of entries that differ by rounding alone, it takes the first.
+    The first one is returned of entries that differ only by rounding.
     """
     leader, is_split = _largest_at(forms, middle, first, end), False
     for _ in range(end - first):
@@ -199,8 +199,9 @@ def _leader(forms, noise, points, count, middle, first, end):
 
 @compiled
 def _rival(forms, noise, points, count, box, middle, first, end, leader):
-    """The entry to cut against the leader: one that is the largest beyond it, as straight lines from the middle to the
-    vertices tell, and of these the one whose plane is most central. −1 if none splits the polytope."""
+    """The entry to cut against the leader, or −1 if none splits the polytope: of the entries that first exceed the
+    leader on the way from the middle to a vertex, the one with the most central plane; if none of these splits, the
+    entry with the largest lead on both sides."""
     constant = forms.shape[0] - 1
     best, best_ratio, widest, most = -1, np.inf, -1, 0.0
     for k in range(first, end):
@@ -271,10 +272,10 @@ def find_pair(program, forms, entries, points, count, box, middle):
 
 @compiled
 def measure_winner(program, walk, layer, winner, points, count, size, section):
-    """Add what is beside the kinks of a settled window, unsplit, or only rounding, to the measures of a walk.
+    """Add the strips beside the kinks of a settled window, its unsplit parts and its doubts to the measures of a walk.
 
-    `size` is the volume of the polytope, `section` bounds the volume of its plane sections. Returns how many entries
-    may be the true winner on the whole polytope.
+    `size` is the volume of the polytope, `section` bounds the size of its plane sections. Returns how many entries may
+    be the true winner on the whole polytope.
     """
     forms, noise, near = walk.forms, program.noise, program.near
     constant, doubts = forms.shape[0] - 1, 0

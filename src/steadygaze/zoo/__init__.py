@@ -14,7 +14,7 @@ from ..errors import ImageError, ModelError
 _FOLDER = Path(__file__).resolve().parent
 
 LONGEST_NAME = 100
-"""Letters of a wrong name that an error quotes."""
+"""The most letters of a wrong name that an error quotes."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def model_path(name: str) -> Path:
 
 
 def is_reference(text: str) -> bool:
-    """Return whether a text asks for a bundled image (`mnist:…`, `colour:…`), whether or not that one exists.
+    """Return whether a text refers to a bundled image (`mnist:…`, `colour:…`), even to one that does not exist.
 
     >>> is_reference("mnist:1"), is_reference("digit.png")
     (True, False)
@@ -117,7 +117,7 @@ def image_path(reference: str) -> Path:
 
 
 def true_label(reference: str) -> int:
-    """Return the class that the test set gives a bundled image.
+    """Return the class of a bundled image in its test set.
 
     >>> true_label("mnist:69990")
     7
