@@ -28,7 +28,7 @@ def given_model(model: ModelLike, pixels: np.ndarray, options: ReadOptions, fitt
     fitting: how to prepare the image once the size of the model's input is known.
     """
     if isinstance(model, Model):
-        if not options.is_usual:
+        if not options.is_default:
             raise OptionError("mean, std, scale and output apply to model files only; give them to read_model")
         return model
     if is_module(model):

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from steadygaze.network.doubts import (
-    bend_errors,
     count_kinks,
     doubtful_bits,
     is_on_kink,
+    kink_functions,
     passed_errors,
-    same_for_windows,
-    to_kinks,
+    pattern_errors,
+    spread_over_windows,
 )
 from steadygaze.network.joins import Winner
 from steadygaze.network.layers import CARRIED, ENTRY, RELU, Layer
@@ -60,13 +60,13 @@ def test_a_bend_adds_no_more_than_said(seed: int) -> None:
     values, errors, real = drawn(seed)
     under_pattern = np.where(MIXED.bits(values), real, 0.0)
     difference = np.abs(window_sums(MIXED.apply(real)) - window_sums(under_pattern))
-    assert (difference <= window_sums(bend_errors(MIXED, values, errors)) + 1e-15).all()
+    assert (difference <= window_sums(pattern_errors(MIXED, values, errors)) + 1e-15).all()
 
 
 def test_exact_values_are_certain_even_in_a_tie() -> None:
     values, none = np.zeros((1, 8)), np.zeros((1, 8))
     assert not doubtful_bits(MIXED, values, none).any()
-    assert not bend_errors(MIXED, values, none).any()
+    assert not pattern_errors(MIXED, values, none).any()
     np.testing.assert_array_equal(is_on_kink(MIXED, values, none)[0], [True, True] + 6 * [False])
 
 
@@ -78,15 +78,15 @@ def test_what_is_not_a_number_is_in_doubt() -> None:
 def test_distances_to_kinks() -> None:
     values, bits = np.array([[1.0, -2.0, 3.0, 5.0, 4.5, 0.0, 0.0, 7.0]]), np.zeros((1, 8), dtype=bool)
     bits[0, [0, 3, 5, 7]] = True
-    distances, errors = to_kinks(MIXED, bits, values, np.full((1, 8), 0.25))
+    distances, errors = kink_functions(MIXED, bits, values, np.full((1, 8), 0.25))
     np.testing.assert_array_equal(distances, [[1.0, -2.0, 2.0, 0.0, 0.5, 0.0, 0.0, 0.0]])
     np.testing.assert_array_equal(errors, [[0.25, 0.25, 0.5, 0.0, 0.5, 0.0, 0.5, 0.0]])
 
 
 def test_the_bits_of_a_window_go_together() -> None:
     chosen = np.array([[True, False, False, True, False, False, False, False]])
-    np.testing.assert_array_equal(same_for_windows(MIXED, chosen)[0], [1, 0, 1, 1, 1, 0, 0, 0])
-    np.testing.assert_array_equal(same_for_windows(Layer.relus(8), chosen), chosen)
+    np.testing.assert_array_equal(spread_over_windows(MIXED, chosen)[0], [1, 0, 1, 1, 1, 0, 0, 0])
+    np.testing.assert_array_equal(spread_over_windows(Layer.relus(8), chosen), chosen)
 
 
 def test_ties_at_zero_are_not_counted() -> None:

@@ -44,7 +44,7 @@ def decide(
     """Cut parts along the kinks of neurons; `counted` receives the number of added parts and may raise to stop."""
     corners = _corners(parts)
     table = _table(forms.rows, corners)
-    active, mixed = _sort_out(forms.rows, table, layer)
+    active, mixed = _classify(forms.rows, table, layer)
     for form in mixed.signs:
         parts = cut(parts, form, counted)
         counted(0)
@@ -114,7 +114,7 @@ def _table(rows: np.ndarray, corners: Sequence[Corner]) -> np.ndarray:
     return multiply(to_matrix(rows), np.array(corners, dtype=object).T)
 
 
-def _sort_out(rows: np.ndarray, table: np.ndarray, layer: Layer) -> tuple[np.ndarray, _Mixed]:
+def _classify(rows: np.ndarray, table: np.ndarray, layer: Layer) -> tuple[np.ndarray, _Mixed]:
     """The neurons that are active on all parts, and the signs and winners that change on some part."""
     active = layer.carried.copy()
     mixed: dict[tuple[fmpz, ...], list[int]] = {}

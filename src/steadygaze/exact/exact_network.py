@@ -41,12 +41,12 @@ class ExactNetwork:
     def advance(self, passage: int, forms: WholeForms) -> WholeForms:
         """Carry the values after layer number `passage` − 1 (for 0: the pixels) to the forms before the next layer."""
         here = self._passages[passage]
-        values = here.taken_apart(forms)
+        values = here.split_outputs(forms)
         for number in here.nodes:
             node = self.graph.nodes[number - 1]
             inputs = [values[value] for value in node.inputs]
             values[number] = self._maps[number](inputs[0]) if number in self._maps else _joined(node, inputs)
-        return here.put_together(values)
+        return here.join_inputs(values)
 
 
 class _Passage:
@@ -67,7 +67,7 @@ class _Passage:
         operator = self.graph.nodes[number - 1].operator if number else None
         return operator if isinstance(operator, Winner) else None
 
-    def taken_apart(self, forms: WholeForms) -> dict[int, WholeForms]:
+    def split_outputs(self, forms: WholeForms) -> dict[int, WholeForms]:
         """The outputs of the layer before as values of the graph; the entries of a window are summed."""
         values, first = {}, 0
         for number in self.alive:
@@ -75,11 +75,11 @@ class _Passage:
             winner = self._winner(number) if number in self.chosen else None
             size = int(np.prod(shape)) if winner is None else len(winner.entries)
             part = forms if len(self.alive) == 1 else forms.chosen(np.arange(first, first + size))
-            values[number] = part.reshaped(shape) if winner is None else _added_up(part, winner, shape)
+            values[number] = part.reshaped(shape) if winner is None else _sum_windows(part, winner, shape)
             first += size
         return values
 
-    def put_together(self, values: dict[int, WholeForms]) -> WholeForms:
+    def join_inputs(self, values: dict[int, WholeForms]) -> WholeForms:
         """The forms before the next layer: the inputs of its nodes, windows as their entries; then carried values."""
         parts = [values[number] for number in self.wanted]
         for place, number in enumerate(self.deciding):
@@ -94,7 +94,7 @@ class _Passage:
         return WholeForms(numbers, np.concatenate(radii) if radii else None, same[0].denominator)
 
 
-def _added_up(forms: WholeForms, winner: Winner, shape: Shape) -> WholeForms:
+def _sum_windows(forms: WholeForms, winner: Winner, shape: Shape) -> WholeForms:
     """The sum over every window, in which all entries but one are zero."""
     starts = np.concatenate([[0], np.cumsum(winner.counts)[:-1]])
     numbers = np.add.reduceat(forms.rows, starts, axis=0)
@@ -112,11 +112,11 @@ def _joined(node: Node, inputs: list[WholeForms]) -> WholeForms:
     if not isinstance(operator, Sum):
         raise ModelError(f"exact arithmetic does not support {type(operator).__name__}, which this network contains")
     target = (*node.shape, numbers[0].shape[-1])
-    signed = [sign * _stretched(part, target) for sign, part in zip(operator.signs, numbers, strict=True)]
-    spread = [_stretched(part[..., None], (*node.shape, 1))[..., 0] for part in radii]
+    signed = [sign * _broadcast(part, target) for sign, part in zip(operator.signs, numbers, strict=True)]
+    spread = [_broadcast(part[..., None], (*node.shape, 1))[..., 0] for part in radii]
     return WholeForms(reduce(np.add, signed), reduce(np.add, spread) if spread else None, same[0].denominator)
 
 
-def _stretched(numbers: np.ndarray, target: Shape) -> np.ndarray:
+def _broadcast(numbers: np.ndarray, target: Shape) -> np.ndarray:
     """Broadcast numbers (*S, C) to (*T, C)."""
     return np.broadcast_to(numbers.reshape(*(1,) * (len(target) - numbers.ndim), *numbers.shape), target)

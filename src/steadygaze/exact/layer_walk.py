@@ -106,7 +106,7 @@ def walk(
 ) -> None:
     """Add the signs on parts of one knot cell to the findings; `pixels` are the unclipped pixels as forms."""
     for forms, group, _ in leaves(network, pixels, parts, limits):
-        _look_at_logits(forms, group, label, limits, findings)
+        _add_margin_signs(forms, group, label, limits, findings)
         if findings.is_settled:
             return
 
@@ -159,7 +159,7 @@ def margins(logits: WholeForms, label: int) -> tuple[Rows, Rows]:
     return lower, upper
 
 
-def _look_at_logits(
+def _add_margin_signs(
     forms: WholeForms, parts: list[ConvexPart], label: int, limits: WalkLimits, findings: WalkFindings
 ) -> None:
     lower, upper = margins(forms, label)

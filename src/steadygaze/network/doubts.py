@@ -53,7 +53,7 @@ def count_kinks(graph: Graph, pixels: np.ndarray) -> tuple[int, int]:
     return close, tied
 
 
-def same_for_windows(layer: Layer, chosen: np.ndarray) -> np.ndarray:
+def spread_over_windows(layer: Layer, chosen: np.ndarray) -> np.ndarray:
     """The chosen neurons (B, n), and all entries of a window if one of them is chosen."""
     if not len(layer.entries):
         return chosen
@@ -62,7 +62,9 @@ def same_for_windows(layer: Layer, chosen: np.ndarray) -> np.ndarray:
     return found
 
 
-def to_kinks(layer: Layer, bits: np.ndarray, values: np.ndarray, errors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def kink_functions(
+    layer: Layer, bits: np.ndarray, values: np.ndarray, errors: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """The functions (B, n) that vanish where bits (1, n) change, and their errors; inputs are linear, with errors.
 
     The functions are the value of a ReLU, and the winner of a window minus each other entry. They are 0 for carried
@@ -92,7 +94,7 @@ def passed_errors(layer: Layer, values: np.ndarray, errors: np.ndarray) -> np.nd
     return passed
 
 
-def bend_errors(layer: Layer, values: np.ndarray, errors: np.ndarray) -> np.ndarray:
+def pattern_errors(layer: Layer, values: np.ndarray, errors: np.ndarray) -> np.ndarray:
     """How far the real inputs, under the computed pattern, may be from the real outputs: (B, n), 0 for certain bits."""
     bent = np.where(doubtful_bits(layer, values, errors), errors, 0.0)
     if len(layer.entries):

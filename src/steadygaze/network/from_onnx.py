@@ -92,13 +92,13 @@ class _Builder:
         self.room = MAX_FOLDED + 2 * sum(prod(tensor.dims) for tensor in self.file.tensors)
         self.unread: dict[str, str] = {}  # outputs that no converter computes, with the error of a node that reads one
         self.draft = Draft(self.nodes, self.layout.image_shape, Tally())
-        self.numbers = {input_dims(self.file)[0]: self._enter()}
+        self.numbers = {input_dims(self.file)[0]: self._add_preprocessing()}
         activation = final_activation(self.file)
         self.activation_output = activation.output[0] if activation is not None else None
         if float_types(self.file.proto).intersection((DataType.FLOAT16, DataType.BFLOAT16)):
             self.notes.append("computes in half precision: proofs hold for its weights in exact arithmetic")
 
-    def _enter(self) -> int:
+    def _add_preprocessing(self) -> int:
         """Append the nodes from canonical pixels to the model's own input: preprocessing, then order and shape."""
         number, shape = 0, self.layout.image_shape
         if prod(shape) > MAX_RESULT:
@@ -131,8 +131,8 @@ class _Builder:
             raise ModelError(f"{where} is {node.op_type}, {why_refused(node.op_type)}")
         try:
             call = self._call(node)
-            if not call.moving or node.op_type in ("Shape", "Size"):
-                self._keep(call)
+            if not call.variables or node.op_type in ("Shape", "Size"):
+                self._fold(call)
             elif node.output[0] == self.activation_output:
                 self._drop_activation(call)
             elif node.op_type in CHAINS or node.op_type in BRANCHES:
@@ -174,17 +174,17 @@ class _Builder:
         node, kind = call.node, call.node.op_type
         draft = replace(self.draft, name=node.name or node.output[0], roundings=call.roundings)
         with np.errstate(over="raise", under="raise"):
-            if kind in BRANCHES and (kind not in CHAINS or len(call.moving) > 1):
+            if kind in BRANCHES and (kind not in CHAINS or len(call.variables) > 1):
                 results = BRANCHES[kind](call, draft)
-            elif len(call.moving) > 1:
+            elif len(call.variables) > 1:
                 raise ConversionError(_why_single(call))
             else:
-                results = [draft.follow(call.moving[0], CHAINS[kind](call))]
+                results = [draft.follow(call.variables[0], CHAINS[kind](call))]
         self.numbers.update(zip(node.output, results, strict=False))
         for place, name in enumerate(node.output[len(results) :], start=len(results) + 1):
             self.unread[name] = f"reads output {place} of a {kind} node; only the first output is supported"
 
-    def _keep(self, call: Call) -> None:
+    def _fold(self, call: Call) -> None:
         with np.errstate(over="raise", under="raise"):
             results = fold(call)
         for name, value in zip(call.node.output, results, strict=False):
@@ -207,7 +207,7 @@ class _Builder:
                 raise ConversionError(f"runs along axis {axis} of {list(shape)}, not over all classes; use axis=-1")
             if prod(shape) == 1:
                 raise ConversionError("has a single class, so its result is constant; export the logits before it")
-        self.numbers[call.node.output[0]] = call.moving[0]
+        self.numbers[call.node.output[0]] = call.variables[0]
         self.notes.append(f"final {kind} dropped: labels and gradients are those of the logits before it")
 
     def finish(self) -> Graph:

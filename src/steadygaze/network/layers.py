@@ -213,7 +213,7 @@ class _Registers:
         self.alive = [0] if before is None else [*before.nodes, *before.carried]
         self.sizes = [self._size(value) for value in self.alive]
         if before is not None:
-            self._add_up(before)
+            self._sum_windows(before)
         wanted = [output] if after is None else [graph.nodes[n - 1].inputs[0] for n in after.nodes]
         self.wanted = [self._same(value) for value in [*wanted, *(() if after is None else after.carried)]]
         self.nodes = nodes_between(self.alive, self.wanted, self._inputs)
@@ -247,7 +247,7 @@ class _Registers:
     def _inputs(self, number: int) -> list[int]:
         return [self._same(value) for value in self.graph.nodes[number - 1].inputs]
 
-    def _add_up(self, before: Frame) -> None:
+    def _sum_windows(self, before: Frame) -> None:
         """Turn the entries of every window into one number."""
         places = [self._operator(number) for number in before.nodes]
         self.sizes[: len(places)] = [
@@ -261,7 +261,7 @@ class _Registers:
                     (ones, np.arange(starts[-1]), starts), shape=(len(starts) - 1, starts[-1])
                 )
                 step = MatrixStep(matrix, np.zeros(len(starts) - 1), is_selection=True)
-                self._apply(place, step.called(self.graph.nodes[number - 1].name))
+                self._apply(place, step.named(self.graph.nodes[number - 1].name))
 
     def _operator(self, number: int) -> object:
         return self.graph.nodes[number - 1].operator
@@ -280,7 +280,7 @@ class _Registers:
         step = (
             OrderStep(index) if is_order else MatrixStep(select(index, size), np.zeros(len(index)), is_selection=True)
         )
-        self._apply(place, step.called(self.graph.nodes[number - 1].name))
+        self._apply(place, step.named(self.graph.nodes[number - 1].name))
 
     def _arrange(self, places: list[int]) -> None:
         """Keep the values at these places, in this order; a place may be named twice."""
@@ -297,7 +297,7 @@ class _Registers:
             self._arrange([*range(place + 1), *range(place, len(self.alive))])
             place += 1
         node = self.graph.nodes[number - 1]
-        self._apply(place, step_of(operator, self.graph.shape_of(node.inputs[0])).called(node.name))
+        self._apply(place, step_of(operator, self.graph.shape_of(node.inputs[0])).named(node.name))
         self.alive[place] = number
 
     def _join(self, number: int, operator: object) -> None:
@@ -318,7 +318,7 @@ class _Registers:
         else:
             raise InternalError(f"node '{node.name}': {type(operator).__name__} does not join values")
         self.alive[len(kept) :], self.sizes[len(kept) :] = [number], [sum(self.sizes[len(kept) :])]
-        self._apply(len(kept), step.called(node.name))
+        self._apply(len(kept), step.named(node.name))
 
 
 def _places(shape: Shape, target: Shape) -> NDArray[np.int64]:

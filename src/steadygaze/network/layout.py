@@ -59,7 +59,7 @@ class ReadOptions:
 
     Without `output`, the model must have a single one.
 
-    >>> ReadOptions().preprocessing(1).is_identity, ReadOptions(std=0.5).is_usual
+    >>> ReadOptions().preprocessing(1).is_identity, ReadOptions(std=0.5).is_default
     (True, False)
     """
 
@@ -69,7 +69,7 @@ class ReadOptions:
     output: str | None = None
 
     @property
-    def is_usual(self) -> bool:
+    def is_default(self) -> bool:
         """Whether no option is given."""
         return self.mean is None and self.std is None and self.scale == 1.0 and self.output is None
 
@@ -85,7 +85,7 @@ class ReadOptions:
         return Preprocessing(means, stds, factor)
 
 
-USUAL = ReadOptions()
+DEFAULT_OPTIONS = ReadOptions()
 
 
 def choose_layout(dims: Sequence[Dimension], image_shape: Sequence[int] | None, name: str) -> Layout:

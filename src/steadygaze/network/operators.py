@@ -321,7 +321,7 @@ class Mean(Linear):
 
     def affine(self, shape: Shape) -> tuple[Matrix, Array]:
         target = self.output_shape(shape)
-        return _add_up(shape, target, 1.0 / (prod(shape) // prod(target))), np.zeros(prod(target))
+        return _summing_matrix(shape, target, 1.0 / (prod(shape) // prod(target))), np.zeros(prod(target))
 
 
 @dataclass(frozen=True)
@@ -341,10 +341,10 @@ class Total(Linear):
 
     def affine(self, shape: Shape) -> tuple[Matrix, Array]:
         target = self.output_shape(shape)
-        return _add_up(shape, target, 1.0), np.zeros(prod(target))
+        return _summing_matrix(shape, target, 1.0), np.zeros(prod(target))
 
 
-def _add_up(shape: Shape, target: Shape, weight: float) -> "csr_array":
+def _summing_matrix(shape: Shape, target: Shape, weight: float) -> "csr_array":
     """The matrix that sums, times a weight, the entries of a value to which one target entry would be broadcast."""
     row = np.broadcast_to(np.arange(prod(target)).reshape(target), shape).ravel()
     data = np.full(row.size, weight)

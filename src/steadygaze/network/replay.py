@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..errors import ModelError
 from ..lazily import onnx, onnxruntime
-from .doubts import bend_errors, doubtful_bits
+from .doubts import doubtful_bits, pattern_errors
 from .graph import Graph
 from .layers import Layer
 from .layout import Layout, Order, Preprocessing
@@ -221,7 +221,7 @@ def estimate_rounding(graph: Graph, pixels: Array, kind: FloatType) -> FileRound
         probes = probes + error * (2.0 * generator.integers(0, 2, size=probes.shape) - 1.0)
         spread = error + SPREAD * np.sqrt((probes * probes).mean(axis=0))
         spread[~np.isfinite(spread)] = np.inf
-        active, bent = layer.bits(values)[0], bend_errors(layer, values, spread[None])[0]
+        active, bent = layer.bits(values)[0], pattern_errors(layer, values, spread[None])[0]
         errors.append(error)
         doubts.append(np.where(bent > 0.0, bent, np.where(active, error, 0.0)))
         actives.append(active)

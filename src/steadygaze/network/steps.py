@@ -36,7 +36,7 @@ class Step(ABC):
     is_selection: bool = False
     name: str = ""
 
-    def called(self, name: str) -> "Step":
+    def named(self, name: str) -> "Step":
         """Give the step the name of its node, for messages; return the step."""
         self.name = name
         return self

@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import ModelError
 from ..lazily import torch
 from .autograd import TorchRun, compare_with_autograd
-from .layout import USUAL, ReadOptions
+from .layout import DEFAULT_OPTIONS, ReadOptions
 from .model import Model, model_from_bytes, sample_images
 from .onnx_file import final_activation, one_line, parse_onnx
 from .operators import Array
@@ -32,7 +32,7 @@ def read_module(
     image: Array | None = None,
     *,
     image_shape: Sequence[int] | None = None,
-    options: ReadOptions = USUAL,
+    options: ReadOptions = DEFAULT_OPTIONS,
 ) -> Model:
     """The model of a module in eval mode, for images of the shape of `image` (C, H, W), or of `image_shape`.
 

@@ -113,7 +113,7 @@ class _ChunkedWalk:
             self.held.append((number, blocks))
             return
         for run in walks:
-            run.hand_on_all()
+            run.pass_on_all()
             self.table.skip(run.cuts)
 
     def count(self, regions: int) -> None:
@@ -126,9 +126,9 @@ class _ChunkedWalk:
         known = self.table.cuts() if held else self.shared
         for number, blocks in held:
             for place, block in enumerate(blocks):
-                self.hand_on((number, place, 0), block, lambda used: (known[used - 1], used))
+                self.pass_on((number, place, 0), block, lambda used: (known[used - 1], used))
 
-    def hand_on(
+    def pass_on(
         self, place: tuple[int, int, int], block: Block, find: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
     ) -> None:
         """Make a chunk of a block; `find` gives the rows and ids of cuts by their numbers in the block."""
@@ -155,7 +155,7 @@ class _ChunkedRun:
         self.walker, self.cell, self.place, self.runs, self.watch = walker, cell, place, runs, watch
         self.blocks: list[Block] = []
         self.rows: list[np.ndarray] = []
-        self.cuts = self.handed = 0
+        self.cuts = self.passed = 0
         self.measured: WalkMeasures | None = None
 
     def walk(self) -> None:
@@ -183,11 +183,11 @@ class _ChunkedRun:
                 self.blocks.append(block)
                 self.walker.count(len(block))
                 if self.walker.is_open:
-                    self.hand_on_all()
+                    self.pass_on_all()
             if is_last:
                 break
 
-    def hand_on_all(self) -> None:
+    def pass_on_all(self) -> None:
         """Pass on the blocks that are still held."""
         own = np.concatenate([np.zeros((0, 3), dtype=np.int32), *self.rows])
 
@@ -205,6 +205,6 @@ class _ChunkedRun:
         for block in self.blocks:
             if before is not None and block.measured is not None:
                 block.measured = block.measured.after(before, 0.0)
-            self.walker.hand_on((*self.place, self.handed), block, find)
-            self.handed += 1
+            self.walker.pass_on((*self.place, self.passed), block, find)
+            self.passed += 1
         self.blocks = []

@@ -90,9 +90,9 @@ class LayerWalk(ABC):
         self.block.measured = self._measures()
         if walk.counters[kernels.HEIGHT]:
             self.block.unfinished = walk.stack[: walk.counters[kernels.HEIGHT], kernels.ORIGIN].copy()
-        self.give_up()
+        self.release()
 
-    def give_up(self) -> None:
+    def release(self) -> None:
         """Release the buffers."""
         del self.walk, self.output
 
@@ -191,11 +191,11 @@ class FlatWalk(LayerWalk):
         size = zeros.nbytes + sum(buffer.nbytes for buffer in output)
         return _Room(_key(program, polytopes), zeros, walk, output, size <= SPARE_BYTES)
 
-    def give_up(self) -> None:
+    def release(self) -> None:
         # Keep only buffers of the initial size: with others, walks would pause elsewhere, and chunks end at pauses.
         if self.walk is self.room.walk:
             _SPARE.keep(self.room._replace(output=self.output))
-        super().give_up()
+        super().release()
 
     def run(self, last_layer: int) -> int:
         return kernels.advance(self.program, self.walk, self.output, last_layer, self.nodes)

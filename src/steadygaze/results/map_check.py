@@ -18,7 +18,7 @@ from ..bounds.forms import Forms
 from ..bounds.passes import Readout, forward
 from ..bounds.passes import gradients as enclose_gradients
 from ..network.copies import Copies
-from ..network.doubts import to_kinks
+from ..network.doubts import kink_functions
 from ..network.graph import Graph
 from ..network.model import Model
 from ..network.steps import upwards
@@ -167,8 +167,8 @@ def longest_steps(
         values = upwards(segment, values)
         for step in segment:
             change = step.forward(change)
-        distance, off = to_kinks(layer, own, values, np.broadcast_to(error, values.shape))
-        speed, _ = to_kinks(layer, own, change, change)
+        distance, off = kink_functions(layer, own, values, np.broadcast_to(error, values.shape))
+        speed, _ = kink_functions(layer, own, change, change)
         room = np.full(change.shape, np.inf)
         np.divide(np.maximum(np.abs(distance) - off, 0.0), np.abs(speed), out=room, where=speed != 0.0)
         steps = np.minimum(steps, room.min(axis=1, initial=np.inf))

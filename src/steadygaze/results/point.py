@@ -7,7 +7,7 @@ import numpy as np
 from ..attention.gradients import maps_under
 from ..attention.inconsistency import expected_at
 from ..attention.methods import GradientMethod
-from ..network.doubts import doubtful_bits, same_for_windows
+from ..network.doubts import doubtful_bits, spread_over_windows
 from ..network.graph import patterns, preactivations
 from ..network.layers import RELU
 from ..question import Question
@@ -84,5 +84,5 @@ def pattern_at_theta(question: Question, theta: np.ndarray, packed: np.ndarray |
         is_noise = doubtful_bits(layer, value, np.broadcast_to(noise, value.shape))
         # A ReLU that is exactly zero is inactive. The bits of a window go together.
         is_noise &= (value != 0.0) | (layer.kind != RELU)
-        found.append(np.where(same_for_windows(layer, is_noise), own, bits))
+        found.append(np.where(spread_over_windows(layer, is_noise), own, bits))
     return found

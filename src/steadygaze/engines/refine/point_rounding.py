@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ...network.doubts import bend_errors, doubtful_bits, passed_errors
+from ...network.doubts import doubtful_bits, passed_errors, pattern_errors
 from ...tolerances import UNIT
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def margin_slack(passes: "PointPasses", trace: "Trace", rounding: Rounding, rows
         strict=True,
     ):
         # A neuron with an uncertain bit adds its whole error.
-        doubt = np.where(layer.bits(value), local, 0.0) + bend_errors(layer, value, total)
+        doubt = np.where(layer.bits(value), local, 0.0) + pattern_errors(layer, value, total)
         slack += _against(gradient, doubt)
     # Twice: the gradients are rounded as well, by a relative error that is small for the same reason.
     return 2.0 * (slack + _against(pixels, rounding.pixels))

@@ -80,7 +80,7 @@ def gemm(call: Call) -> list[Operator]:
 
 def batch_normalization(call: Call) -> list[Operator]:
     """BatchNormalization in inference, with the stored mean and variance."""
-    call.on_image()
+    call.require_variable_first()
     refuse_training(call.attribute("training_mode", 0))
     call.refuse_rounded()
     names = ("scale", "bias", "mean", "variance")
@@ -98,7 +98,7 @@ def batch_normalization(call: Call) -> list[Operator]:
 
 def reduced_axes(call: Call) -> tuple[int, ...] | None:
     """The axes over which a reduction runs; None if it changes nothing."""
-    call.on_image()
+    call.require_variable_first()
     given = call.integers("axes", 1)
     if not given and call.attribute("noop_with_empty_axes", 0):
         return None

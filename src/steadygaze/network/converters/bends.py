@@ -36,13 +36,13 @@ def leaky_relu(call: Call, draft: Draft) -> list[int]:
     """x, or alpha·x where x is negative."""
     alpha = float(call.attribute("alpha", 0.01))
     if alpha == 0.0:
-        return [draft.add(Relu(), call.moving[0])]
-    return [bend(draft, call.moving[0], alpha)]
+        return [draft.add(Relu(), call.variables[0])]
+    return [bend(draft, call.variables[0], alpha)]
 
 
 def prelu(call: Call, draft: Draft) -> list[int]:
     """x, or slope·x where x is negative."""
-    call.on_image()
+    call.require_variable_first()
     call.refuse_rounded()
     slope = call.floats(1, "slope")
     try:
@@ -51,18 +51,18 @@ def prelu(call: Call, draft: Draft) -> list[int]:
         fits = False
     if not fits:
         raise ShapeError(f"a slope of shape {list(slope.shape)} does not fit {list(call.shape)}")
-    return [bend(draft, call.moving[0], slope)]
+    return [bend(draft, call.variables[0], slope)]
 
 
 def absolute(call: Call, draft: Draft) -> list[int]:
     """|x| = 2·relu(x) − x."""
-    number = call.moving[0]
+    number = call.variables[0]
     return [draft.add(Sum((1, -1)), draft.follow(number, [Relu(), ScaleShift(gain=2.0)]), number)]
 
 
 def clip(call: Call) -> list[Operator]:
     """Clip to bounds given as attributes or as constant scalars; without a bound, values are unlimited on that side."""
-    call.on_image()
+    call.require_variable_first()
     call.refuse_rounded()
     return clip_to(_bound(call, "min", 1, -UNBOUNDED), _bound(call, "max", 2, UNBOUNDED))
 
@@ -128,7 +128,7 @@ def shrink(call: Call, draft: Draft) -> list[int]:
         raise ConversionError(
             f"has bias {bias:g} and lambd {width:g}, so it is not continuous; only a bias equal to lambd is supported"
         )
-    number = call.moving[0]
+    number = call.variables[0]
     above = draft.follow(number, [ScaleShift(offset=-width), Relu()])
     below = draft.follow(number, [ScaleShift(gain=-1.0, offset=-width), Relu()])
     return [draft.add(Sum((1, -1)), above, below)]

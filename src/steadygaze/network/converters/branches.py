@@ -17,12 +17,12 @@ from .moves import choose, split
 
 def add(call: Call, draft: Draft) -> list[int]:
     """The sum of two values."""
-    return [add_up(draft, [(number, 1) for number in call.moving])]
+    return [add_up(draft, [(number, 1) for number in call.variables])]
 
 
 def subtract(call: Call, draft: Draft) -> list[int]:
     """The difference of two values."""
-    left, right = call.moving
+    left, right = call.variables
     return [add_up(draft, [(left, 1), (right, -1)])]
 
 
@@ -56,8 +56,8 @@ def _repeat(shape: tuple[int, ...], target: tuple[int, ...]) -> list[Operator]:
 def total(call: Call, draft: Draft) -> list[int]:
     """Sum of any number of tensors, some of which may be constants."""
     constants = [np.asarray(value, dtype=np.float64) for value in call.constants if value is not None]
-    fit_together(*(draft.shape_of(number) for number in call.moving), *(value.shape for value in constants))
-    result = add_up(draft, [(number, 1) for number in call.moving])
+    fit_together(*(draft.shape_of(number) for number in call.variables), *(value.shape for value in constants))
+    result = add_up(draft, [(number, 1) for number in call.variables])
     return [draft.follow(result, [ScaleShift(offset=value) for value in constants])]
 
 
@@ -71,7 +71,7 @@ def mean(call: Call, draft: Draft) -> list[int]:
 def concat(call: Call, draft: Draft) -> list[int]:
     """Values one after the other along an axis; a `Select` inserts constants and repeated values."""
     axis = normal_axis(call.attribute("axis", 1), len(call.shape))
-    numbers = list(dict.fromkeys(call.moving))
+    numbers = list(dict.fromkeys(call.variables))
     joined = draft.add(Concat(axis), *numbers) if len(numbers) > 1 else numbers[0]
     if len(numbers) == len(call.numbers):
         return [joined]
@@ -95,10 +95,10 @@ def _with_constants(call: Call, pieces: dict[int, np.ndarray], axis: int) -> Sel
         index = np.concatenate(parts, axis=axis)
     except ValueError:
         raise ShapeError(f"values of shapes {', '.join(str(list(part.shape)) for part in parts)} do not fit") from None
-    has_constants = len(call.moving) < len(call.numbers)
+    has_constants = len(call.variables) < len(call.numbers)
     return Select(index.ravel(), index.shape, np.concatenate(fills, axis=axis).ravel() if has_constants else 0.0)
 
 
 def split_value(call: Call, draft: Draft) -> list[int]:
     """The parts of a value along an axis, one for each output."""
-    return [draft.follow(call.moving[0], operators) for operators in split(call)]
+    return [draft.follow(call.variables[0], operators) for operators in split(call)]

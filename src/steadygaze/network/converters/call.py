@@ -61,7 +61,7 @@ class Call:
         return None if self.position is None else self.numbers[self.position]
 
     @property
-    def moving(self) -> list[int]:
+    def variables(self) -> list[int]:
         """The numbers of all inputs that depend on the image, in their order, with repetitions."""
         return [number for number in self.numbers if number is not None]
 
@@ -117,7 +117,7 @@ class Call:
         if self.roundings:
             raise ConversionError("has constants that were rounded; simplify the model (constant folding) on export")
 
-    def on_image(self) -> None:
+    def require_variable_first(self) -> None:
         """Refuse a node whose first input is a constant while another input depends on the image."""
         if self.position != 0:
             raise ConversionError("its first input must be the value that depends on the image, the others constants")

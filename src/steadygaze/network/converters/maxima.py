@@ -58,7 +58,7 @@ def minimum(call: Call, draft: Draft) -> list[int]:
 
 
 def _extreme(call: Call, draft: Draft, *, is_minimum: bool) -> int:
-    numbers = list(dict.fromkeys(call.moving))
+    numbers = list(dict.fromkeys(call.variables))
     constants = [np.asarray(value, dtype=np.float64) for value in call.constants if value is not None]
     shapes = [draft.shape_of(number) for number in numbers]
     fit_together(*shapes, *(constant.shape for constant in constants))

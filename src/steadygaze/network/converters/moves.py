@@ -28,7 +28,7 @@ def cast(call: Call) -> list[Operator]:
 
 def dropout(call: Call) -> list[Operator]:
     """Dropout in inference: the value itself."""
-    call.on_image()
+    call.require_variable_first()
     refuse_training(call.constant(2))
     return []
 
@@ -51,7 +51,7 @@ def flatten(call: Call) -> list[Operator]:
 
 def reshape(call: Call) -> list[Operator]:
     """Reshape; 0 keeps a size, −1 stands for the remaining size."""
-    call.on_image()
+    call.require_variable_first()
     wanted = [int(size) for size in np.ravel(call.needed(1, "shape"))]
     old = call.shape
     zeros = [axis for axis, size in enumerate(wanted) if size == 0 and not call.attribute("allowzero", 0)]
@@ -64,7 +64,7 @@ def reshape(call: Call) -> list[Operator]:
 
 def squeeze(call: Call) -> list[Operator]:
     """Drop axes of length 1."""
-    call.on_image()
+    call.require_variable_first()
     given = call.integers("axes", 1)
     rank = len(call.shape)
     axes = normal_axes([i for i, size in enumerate(call.shape) if size == 1] if given is None else given, rank)
@@ -75,7 +75,7 @@ def squeeze(call: Call) -> list[Operator]:
 
 def unsqueeze(call: Call) -> list[Operator]:
     """Insert axes of length 1."""
-    call.on_image()
+    call.require_variable_first()
     given = call.integers("axes", 1) or []
     rank = len(call.shape) + len(given)
     axes = normal_axes(given, rank)
@@ -90,7 +90,7 @@ def transpose(call: Call) -> list[Operator]:
 
 def pad(call: Call) -> list[Operator]:
     """Pad by a constant, or by entries of the value itself; negative amounts crop."""
-    call.on_image()
+    call.require_variable_first()
     mode = call.attribute("mode", "constant")
     before, after = _pads(call)
     if mode == "constant":
@@ -126,7 +126,7 @@ def _pads(call: Call) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 def slice_value(call: Call) -> list[Operator]:
     """Slice with constant starts, ends, axes and steps."""
-    call.on_image()
+    call.require_variable_first()
     starts, ends = call.integers("starts", 1) or [], call.integers("ends", 2) or []
     axes = call.integers("axes", 3) or list(range(len(starts)))
     steps = call.integers("steps", 4) or [1] * len(starts)
@@ -143,7 +143,7 @@ def slice_value(call: Call) -> list[Operator]:
 
 def gather(call: Call) -> list[Operator]:
     """Gather with constant indices."""
-    call.on_image()
+    call.require_variable_first()
     index = call.needed(1, "index")
     axis = normal_axis(call.attribute("axis", 0), len(call.shape))
     size = call.shape[axis]
@@ -157,7 +157,7 @@ def gather(call: Call) -> list[Operator]:
 
 def split(call: Call) -> list[list[Operator]]:
     """The operators of every output of Split."""
-    call.on_image()
+    call.require_variable_first()
     axis = normal_axis(call.attribute("axis", 0), len(call.shape))
     size, count = call.shape[axis], len(call.node.output)
     sizes = call.integers("split", 1)
@@ -174,7 +174,7 @@ def split(call: Call) -> list[list[Operator]]:
 
 def expand(call: Call) -> list[Operator]:
     """Expand to a constant shape by broadcasting."""
-    call.on_image()
+    call.require_variable_first()
     wanted = tuple(int(size) for size in np.ravel(call.needed(1, "shape")))
     if min(wanted, default=1) < 1:
         raise ShapeError(f"cannot expand {list(call.shape)} to {list(wanted)}")
@@ -190,7 +190,7 @@ def expand(call: Call) -> list[Operator]:
 
 def tile(call: Call) -> list[Operator]:
     """Tile with a constant number of repeats along each axis."""
-    call.on_image()
+    call.require_variable_first()
     repeats = [int(count) for count in np.ravel(call.needed(1, "repeats"))]
     if len(repeats) != len(call.shape) or min(repeats, default=1) < 1:
         raise ShapeError(f"repeats {repeats} do not fit a value of shape {list(call.shape)}")

@@ -72,7 +72,7 @@ COORDINATES = {
 
 def resize(call: Call) -> list[Operator]:
     """Resize in mode nearest or linear, with constant scales or sizes; Upsample."""
-    call.on_image()
+    call.require_variable_first()
     call.refuse_rounded()
     mode = call.attribute("mode", "nearest")
     transformation = call.attribute(

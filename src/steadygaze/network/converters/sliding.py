@@ -74,7 +74,7 @@ def _auto_pad(call: Call) -> str:
 
 def _weight_and_bias(call: Call, outputs_axis: int) -> tuple[Array, Array, int]:
     """Weight, bias (zero if missing) and groups; outputs_axis is the axis of the weight that counts outputs."""
-    call.on_image()
+    call.require_variable_first()
     weight = call.floats(1, "weight")
     if tuple(call.attribute("kernel_shape", weight.shape[2:])) != tuple(weight.shape[2:]):
         raise ShapeError(f"kernel_shape does not fit a weight of shape {list(weight.shape)}")
