@@ -16,10 +16,10 @@ from steadygaze.engines.refine.merged_answer import box_at
 from steadygaze.engines.refine.pointwise import PointPasses
 from steadygaze.errors import OptionError
 from steadygaze.labels import Label
-from steadygaze.network.anchors import anchored
 from steadygaze.network.graph import gradients, patterns, preactivations
 from steadygaze.network.model import read_model
 from steadygaze.network.node_gradients import gradients_at, values_of
+from steadygaze.network.rewrites import anchored
 from steadygaze.perturbation import compose, parse_spec
 
 torch = pytest.importorskip("torch")

@@ -11,7 +11,7 @@ from steadygaze.attention.methods import Method, attended
 from steadygaze.attention.methods.smoothgrad import SmoothGrad
 from steadygaze.errors import InternalError, OptionError, StoreError
 from steadygaze.labels import Label
-from steadygaze.network.copies import Copies
+from steadygaze.network.rewrites import Copies
 from support.networks.branching import random_graph
 from support.networks.layered_models import model_of
 

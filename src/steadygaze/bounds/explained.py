@@ -13,8 +13,8 @@ from ..attention.methods import Method
 from ..attention.methods.gradcam import GradCam, layer_names, upsample
 from ..attention.methods.occlusion import Occlusion
 from ..attention.options import AttentionOptions
-from ..network.anchors import anchored
 from ..network.graph import Graph
+from ..network.rewrites import anchored
 from ..tolerances import LEAST, gamma, up
 from .forms import Forms
 from .norms import DEEP

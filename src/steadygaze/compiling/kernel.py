@@ -1,7 +1,7 @@
 """Compiled functions as Python calls them: arguments → the machine code for their types, loaded or compiled.
 
-Every argument is a number, an array, or a (named) tuple of these. Machine code checks their types itself, so a call for
-types that were seen before costs little.
+Every argument is a number, an array, or a (named) tuple of these. Machine code checks their types itself, so a call
+with known types costs little.
 """
 
 import threading
@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import InternalError
-from .digests import function_digest
 from .machine_code import FAILED, MISMATCH, load_code
-from .stored_code import find_code, keep_code
+from .stored_code import find_code, function_digest, keep_code
 
 _OPTIONS: dict[str, Any] = {
     "nogil": True,
@@ -29,17 +28,17 @@ _building: list[str] = []
 
 
 class Decorator:
-    """Turns functions into kernels with the given options of numba; `apart`: no two of their arrays share memory."""
+    """Compiles functions with the given options of numba; `apart`: no two of their arrays share memory."""
 
     def __init__(self, *, apart: bool = False, **options: Any) -> None:
         self.apart, self.options = apart, _OPTIONS | options
 
     def __call__(self, function: Callable[..., Any]) -> Any:
-        """The kernel of a function, which is called the same way; type checkers know nothing of its arguments."""
-        return Kernel(function, self.options, apart=self.apart)
+        """The compiled function, which is called the same way; type checkers do not see its arguments."""
+        return CompiledFunction(function, self.options, apart=self.apart)
 
 
-class Kernel:
+class CompiledFunction:
     """A function that numba compiles for the types of its arguments, or whose machine code is on disk."""
 
     def __init__(self, function: Any, options: dict[str, Any], *, apart: bool = False) -> None:
@@ -69,12 +68,12 @@ class Kernel:
 
     @cached_property
     def digest(self) -> str:
-        """The digest of all that machine code of this function depends on, beside types, compiler and processor."""
+        """The digest of everything that its machine code depends on, except types, compiler and processor."""
         return function_digest(self.py_func, self.options | {"apart": self.apart})
 
     @cached_property
     def dispatcher(self) -> Any:
-        """The function as numba knows it."""
+        """The dispatcher of numba for this function."""
         from numba import njit  # noqa: PLC0415 (slow to import; needed only if machine code is missing)
 
         found: Any = njit(self.py_func, **self.options)
@@ -90,7 +89,7 @@ class Kernel:
         return self.dispatcher._numba_type_
 
     def _run_first(self, arguments: tuple[Any, ...]) -> Any:
-        """Load or compile the code for types that were not seen before, and run it."""
+        """Load or compile the code for new types, and run it."""
         plain = tuple(_plain(value) for value in arguments)
         types = ",".join(_type_text(value) for value in plain)
         with _COMPILING:
@@ -123,13 +122,13 @@ def is_compiling() -> bool:
 
 
 def _with_apart(flags: Any) -> Any:
-    """Flags of numba that tell its compiler that no two arrays share memory."""
+    """Add the flag of numba that promises its compiler that no two arrays share memory."""
     flags.noalias = True
     return flags
 
 
 def _plain(value: Any) -> Any:
-    """Numbers of numpy as those of Python, and arrays with the one instance of their dtype that machine code knows."""
+    """Convert numpy numbers to Python numbers, and give arrays the one dtype instance that machine code knows."""
     if isinstance(value, tuple):
         parts = [_plain(part) for part in value]
         return value._make(parts) if hasattr(value, "_make") else tuple(parts)
@@ -140,7 +139,7 @@ def _plain(value: Any) -> Any:
 
 
 def _type_text(value: Any) -> str:
-    """What machine code depends on: the types of numbers; dtype, dimensions and layout of arrays; fields of tuples.
+    """The types that machine code depends on: of numbers; dtype, dimensions and layout of arrays; fields of tuples.
 
     >>> _type_text((1, 0.5, np.zeros((2, 3))[:, 1]))
     'tuple(i,f,<f81Aw)'

@@ -4,6 +4,7 @@ Together with `Linear` and `Relu` these are all operators of a graph: `converter
 linear function in terms of them.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import prod
 
@@ -13,6 +14,19 @@ from numpy.typing import NDArray
 from .operators import Array, Operator, Shape, ShapeError
 
 
+def broadcast_shape(*shapes: Shape) -> Shape:
+    """The shape to which values of these shapes are broadcast; raises ShapeError if they do not fit together."""
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise do_not_fit(shapes) from None
+
+
+def do_not_fit(shapes: Iterable[Shape]) -> ShapeError:
+    """The error for values whose shapes do not fit together."""
+    return ShapeError(f"values of shapes {', '.join(str(list(shape)) for shape in shapes)} do not fit together")
+
+
 @dataclass(frozen=True)
 class Sum(Operator):
     """The sum of all inputs, each with its sign (1 or −1), with broadcasting."""
@@ -20,10 +34,7 @@ class Sum(Operator):
     signs: tuple[int, ...]
 
     def output_shape(self, *shapes: Shape) -> Shape:
-        try:
-            return np.broadcast_shapes(*shapes)
-        except ValueError:
-            raise ShapeError(f"values of shapes {', '.join(str(list(shape)) for shape in shapes)} do not fit") from None
+        return broadcast_shape(*shapes)
 
     def apply(self, *values: Array) -> Array:
         rank = max(value.ndim for value in values)
@@ -46,7 +57,7 @@ class Concat(Operator):
             raise ShapeError(f"axis {self.axis} does not exist in shape {list(first)}")
         rests = {(*shape[: self.axis], *shape[self.axis + 1 :]) for shape in shapes}
         if len(rests) > 1 or len({len(shape) for shape in shapes}) > 1:
-            raise ShapeError(f"values of shapes {', '.join(str(list(shape)) for shape in shapes)} do not fit")
+            raise do_not_fit(shapes)
         length = sum(shape[self.axis] for shape in shapes)
         return (*first[: self.axis], length, *first[self.axis + 1 :])
 

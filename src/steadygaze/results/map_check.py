@@ -17,10 +17,10 @@ from ..attention.methods import GRADIENT, GradientMethod, attended
 from ..bounds.forms import Forms
 from ..bounds.passes import Readout, forward
 from ..bounds.passes import gradients as enclose_gradients
-from ..network.copies import Copies
 from ..network.doubts import kink_functions
 from ..network.graph import Graph
 from ..network.model import Model
+from ..network.rewrites import Copies
 from ..network.steps import upwards
 from ..tolerances import UNIT
 

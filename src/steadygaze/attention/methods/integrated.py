@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from ...errors import OptionError
-from ...network.copies import Copies
+from ...network.rewrites import Copies
 from . import GradientMethod
 
 MOST_STEPS = 1000

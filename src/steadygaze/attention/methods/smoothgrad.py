@@ -13,8 +13,8 @@ from typing import ClassVar
 import numpy as np
 
 from ...errors import OptionError
-from ...network.copies import Copies
 from ...network.graph import Graph
+from ...network.rewrites import Copies
 from . import GradientMethod, Method
 
 MOST_COPIES = 1000

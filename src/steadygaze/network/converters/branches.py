@@ -8,10 +8,9 @@ from math import prod
 
 import numpy as np
 
-from ..joins import Concat, Sum
-from ..operators import Operator, ScaleShift, Select, ShapeError
+from ..joins import Concat, Sum, broadcast_shape, do_not_fit
+from ..operators import Operator, ScaleShift, Select
 from .call import Call, Draft, check_entries, entries_of, normal_axis
-from .maxima import fit_together
 from .moves import choose, split
 
 
@@ -31,7 +30,7 @@ def add_up(draft: Draft, terms: list[tuple[int, int]]) -> int:
     factors: Counter[int] = Counter()
     for number, sign in terms:
         factors[number] += sign
-    target = fit_together(*(draft.shape_of(number) for number in factors))
+    target = broadcast_shape(*(draft.shape_of(number) for number in factors))
     if len(factors) == 1:
         ((number, factor),) = factors.items()
         return draft.follow(number, _times(factor))
@@ -56,7 +55,7 @@ def _repeat(shape: tuple[int, ...], target: tuple[int, ...]) -> list[Operator]:
 def total(call: Call, draft: Draft) -> list[int]:
     """Sum of any number of tensors, some of which may be constants."""
     constants = [np.asarray(value, dtype=np.float64) for value in call.constants if value is not None]
-    fit_together(*(draft.shape_of(number) for number in call.variables), *(value.shape for value in constants))
+    broadcast_shape(*(draft.shape_of(number) for number in call.variables), *(value.shape for value in constants))
     result = add_up(draft, [(number, 1) for number in call.variables])
     return [draft.follow(result, [ScaleShift(offset=value) for value in constants])]
 
@@ -94,7 +93,7 @@ def _with_constants(call: Call, pieces: dict[int, np.ndarray], axis: int) -> Sel
     try:
         index = np.concatenate(parts, axis=axis)
     except ValueError:
-        raise ShapeError(f"values of shapes {', '.join(str(list(part.shape)) for part in parts)} do not fit") from None
+        raise do_not_fit(part.shape for part in parts) from None
     has_constants = len(call.variables) < len(call.numbers)
     return Select(index.ravel(), index.shape, np.concatenate(fills, axis=axis).ravel() if has_constants else 0.0)
 

@@ -8,8 +8,8 @@ from math import prod
 
 import numpy as np
 
-from ..joins import Concat, Winner
-from ..operators import Array, Operator, Relu, Reshape, ScaleShift, Shape, ShapeError
+from ..joins import Concat, Winner, broadcast_shape
+from ..operators import Array, Operator, Relu, Reshape, ScaleShift, Shape
 from .affine import drop_axes, reduced_axes
 from .call import Call, Draft, check_entries, entries_of
 
@@ -61,7 +61,7 @@ def _extreme(call: Call, draft: Draft, *, is_minimum: bool) -> int:
     numbers = list(dict.fromkeys(call.variables))
     constants = [np.asarray(value, dtype=np.float64) for value in call.constants if value is not None]
     shapes = [draft.shape_of(number) for number in numbers]
-    fit_together(*shapes, *(constant.shape for constant in constants))
+    broadcast_shape(*shapes, *(constant.shape for constant in constants))
     result = numbers[0]
     if len(numbers) > 1:
         if is_minimum:
@@ -76,7 +76,7 @@ def _extreme(call: Call, draft: Draft, *, is_minimum: bool) -> int:
 def _largest(numbers: list[int], draft: Draft) -> int:
     """The largest of different values, which win ties in this order."""
     shapes = [draft.shape_of(number) for number in numbers]
-    target = fit_together(*shapes)
+    target = broadcast_shape(*shapes)
     check_entries(prod(target) * len(numbers))
     flat = [draft.add(Reshape((prod(shape),)), number) for number, shape in zip(numbers, shapes, strict=True)]
     starts = np.cumsum([0, *map(prod, shapes)])
@@ -84,11 +84,3 @@ def _largest(numbers: list[int], draft: Draft) -> int:
         np.broadcast_to(start + entries_of(shape), target).ravel() for start, shape in zip(starts, shapes, strict=False)
     ]
     return draft.add(Winner(np.stack(columns, axis=1), target), draft.add(Concat(0), *flat))
-
-
-def fit_together(*shapes: Shape) -> Shape:
-    """The shape to which all shapes are broadcast; ShapeError if they do not fit."""
-    try:
-        return np.broadcast_shapes(*shapes)
-    except ValueError:
-        raise ShapeError(f"values of shapes {', '.join(str(list(shape)) for shape in shapes)} do not fit") from None
