@@ -181,5 +181,5 @@ def test_four_parameters_are_refused() -> None:
     families = [*FAMILIES, Darkness()]
     compound = make_compound([(np.ones((1, 9)), np.zeros(1)), (np.ones((2, 1)), np.zeros(2))], families,
                              np.full((1, 3, 3), 0.5))  # fmt: skip
-    with pytest.raises(OptionError, match=r"4 parameters at once .* takes up to 3"):
+    with pytest.raises(OptionError, match=r"received 4 parameters .* takes up to 3"):
         subdivide(compound)
