@@ -77,7 +77,7 @@ def products_of(graph: Graph) -> list[list[Product]]:
     for number, segment in enumerate(graph.steps[: last + 1]):
         products = [_product(graph, step, rng) for step in segment]
         if not segment and number > 0:
-            # The layer reads the outputs of the one before unchanged.
+            # The layer reads the outputs of the layer before unchanged.
             size = len(graph.layers[number])
             products.append(Product.of(scipy_sparse.eye_array(size), np.zeros(size, dtype=np.uint64)))
         found.append(products)

@@ -124,7 +124,7 @@ class ImageFit:
 
 
 UNFITTED = ImageFit()
-"""The image stays as it is."""
+"""The image stays unchanged."""
 
 
 def _is_eight_bit(pixels: Pixels) -> bool:

@@ -183,7 +183,7 @@ def test_sums_of_weights_of_one_entry_count_their_roundings():
     exact = Fraction(1) + Fraction(1, 2**60)
     assert 0 < exact - Fraction(matrix[0, 0]) <= Fraction(gamma(step.roundings)) * Fraction(matrix[0, 0])
     assert step.roundings == 1 and is_folded([step])
-    with pytest.raises(ModelError, match="no exact form"):
+    with pytest.raises(ModelError, match="does not support WeightedSum"):
         exact_map(blend, (1, 2), 128)
     whole = WeightedSum(np.array([[0, 0, 1]]), np.array([[1.0, 0.0, 0.5]]), (1, 1))
     assert step_of(whole, (1, 2)).roundings == 0, "adding zero rounds nothing"

@@ -79,7 +79,7 @@ def decide_point(forms: WholeForms, layer: Layer) -> tuple[WholeForms, np.ndarra
     return forms.gated(active, _radii(forms, layer, active, values, [(fmpz(1),)])), active
 
 
-def certain(forms: WholeForms, layer: Layer, active: np.ndarray) -> bool:
+def is_certain(forms: WholeForms, layer: Layer, active: np.ndarray) -> bool:
     """Whether the active neurons (n,) are the same for all values within the radii, for constant forms."""
     if forms.radii is None:
         return True

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..compound import Compound
 from ..errors import OptionError
-from .deciding import certain, decide_point
+from .deciding import decide_point, is_certain
 from .exact_network import ExactNetwork
 from .layer_walk import (
     CLIP_STAGES,
@@ -122,7 +122,7 @@ class ExactLabels:
         *inputs, _ = self._layers(self._pixels.original, PRECISIONS[-1])
         for forms, layer in zip(inputs[CLIP_STAGES:], self.compound.graph.layers, strict=True):
             active = decide_point(forms, layer)[1]
-            if not certain(forms, layer, active):
+            if not is_certain(forms, layer, active):
                 return None
             found.append(active)
         return found

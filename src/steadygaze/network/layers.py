@@ -193,7 +193,7 @@ def steps_between(
 
 
 def nodes_between(alive: Sequence[int], wanted: Sequence[int], inputs: Callable[[int], Sequence[int]]) -> list[int]:
-    """The nodes to compute the wanted values from those alive, in topological order; `inputs` gives those of a node."""
+    """The nodes that compute the wanted values from the values alive, in topological order, given inputs of a node."""
     found: set[int] = set()
     waiting = [value for value in wanted if value not in alive]
     while waiting:

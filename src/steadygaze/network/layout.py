@@ -105,7 +105,7 @@ def choose_layout(dims: Sequence[Dimension], image_shape: Sequence[int] | None, 
         )
     inner = list(dims[1:])
     if len(inner) == 3:
-        return _three(inner, wanted, name)
+        return _with_channels(inner, wanted, name)
     if len(inner) == 2 and 1 not in inner:
         height, width = inner
         shape = _unify([1, height, width], wanted, dims, name)
@@ -116,7 +116,7 @@ def choose_layout(dims: Sequence[Dimension], image_shape: Sequence[int] | None, 
     raise LayoutError(f"{name}: {_received(dims)}; expected [1, C, H, W], [1, H, W, C] or [1, n]")
 
 
-def _three(inner: list[Dimension], wanted: ImageShape | None, name: str) -> Layout:
+def _with_channels(inner: list[Dimension], wanted: ImageShape | None, name: str) -> Layout:
     last = [inner[2], *inner[:2]]
     is_last = inner[2] in CHANNELS and inner[0] not in CHANNELS
     if wanted is not None:

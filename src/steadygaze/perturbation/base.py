@@ -103,7 +103,7 @@ class Perturbation(ABC):
         """The reason for `widest_range`, for an error message."""
         return "beyond ±1 every pixel that it touches is clipped to 0 or 1"
 
-    def settle(self, end: float) -> float:
+    def snap(self, end: float) -> float:
         """Return the end of a range, rounded if the family rounds ends."""
         return end
 
@@ -178,7 +178,7 @@ class Perturbation(ABC):
         if not np.isfinite(ends).all():
             self.refuse(f"the range {write_range(ends)} is not finite; give two numbers low..high such as 0..0.5")
         # Adding zero turns -0.0 into 0.0: equal ranges have equal texts.
-        low, high = self.settle(ends[0]) + 0.0, self.settle(ends[1]) + 0.0
+        low, high = self.snap(ends[0]) + 0.0, self.snap(ends[1]) + 0.0
         text = write_range((low, high))
         if low > high:
             self.refuse(f"the range {text} is inverted; write the smaller end first: {write_range((high, low))}")

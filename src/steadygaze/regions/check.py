@@ -50,8 +50,8 @@ def two_sided(regions: RegionSet, signed: np.ndarray, *, is_map: bool) -> np.nda
 
 INSIDE, MORE_INSIDE = 1_000, 256
 EDGES, MORE_EDGES = 500, 1_024
-"""The least number of points to compare inside regions, and of facets to compare on both sides; one more is added for
-every so many regions.
+"""The points to compare inside regions, and the facets to compare on both sides: a fixed number, and one more for every
+MORE_INSIDE or MORE_EDGES regions.
 
 If the map is wrong on 0.7 % of its regions, a thousand points all agree with a chance of less than one in a thousand.
 """

@@ -42,7 +42,7 @@ class Chunk:
 
 
 @dataclass(frozen=True, eq=False)
-class Walked:
+class WalkResult:
     """The result of a walk: the measures of all regions together, and the limit that ended it.
 
     whole: all regions, if they are too few for a chunk; None if they were passed on in chunks.
@@ -60,7 +60,7 @@ def walk_chunks(
     budget: Budget,
     threads: int = 1,
     progress: Progress | None = None,
-) -> Walked:
+) -> WalkResult:
     """Walk the domain; `take` receives every chunk, from any thread and in any order.
 
     If there are at most `chunk_size` regions, `take` receives nothing: the regions are returned as `subdivide` returns
@@ -73,10 +73,10 @@ def walk_chunks(
             walker.walk(clip_cell(cell, walker.table.cell(number), walker.table, watch), number, watch, pool)
     accuracy = Accuracy.of(cells[0].program, walker.measured)
     if walker.is_open:
-        return Walked(accuracy, watch.stopped, None)
+        return WalkResult(accuracy, watch.stopped, None)
     parts = [(number, block) for number, blocks in walker.held for block in blocks]
     whole = assemble(cells, parts, walker.table.cuts(), watch.stopped)
-    return Walked(whole.accuracy, watch.stopped, whole)
+    return WalkResult(whole.accuracy, watch.stopped, whole)
 
 
 def chunk_size(compound: Compound) -> int:

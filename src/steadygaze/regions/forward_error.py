@@ -78,7 +78,7 @@ def kink_share(compound: Compound, accuracy: Accuracy, errors: list[np.ndarray])
     """A bound on the share of the domain where the sign of some neuron of the classifier is not certain.
 
     A kink is as wide as error over slope: there the pattern of a region, and with it the attention map, may be wrong.
-    `doubtful` regions, on all of which the value of some neuron is only rounding, are not included.
+    Regions that are `doubtful`, because some neuron is only rounding on the whole region, are not included.
     """
     if not errors[:-1]:
         return 0.0

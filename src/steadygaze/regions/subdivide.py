@@ -66,7 +66,7 @@ def subdivide_cells(
     return assemble(cells, parts, table.cuts(), watch.stopped)
 
 
-class Within(NamedTuple):
+class BoxRegions(NamedTuple):
     """Regions inside boxes: box (R,) is the box of each region; complete (B,) marks the boxes that have all of their
     regions. The other boxes have none."""
 
@@ -87,7 +87,7 @@ def subdivide_boxes(
     share: float = 1.0,
     threads: int = 1,
     progress: Progress | None = None,
-) -> Within:
+) -> BoxRegions:
     """The regions inside boxes from low (B, D) to high (B, D), each in the box of its knot cell (B,), for D = 2 or 3.
 
     sides (B, D, 2) are the signed cuts of the boxes' sides in the table `cuts` (E, 3), which begins like a `CutTable`;
@@ -113,7 +113,7 @@ def subdivide_boxes(
         kept = np.flatnonzero(complete[box])
         regions, box = take_regions(regions, kept), box[kept]
     _check_tiling(regions.polytopes.volumes, box, complete, low, high)
-    return Within(regions, box, complete)
+    return BoxRegions(regions, box, complete)
 
 
 def _in_cells(

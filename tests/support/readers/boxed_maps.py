@@ -8,7 +8,7 @@ import pytest
 from steadygaze.compound import Compound
 from steadygaze.engines.refine.boxes import Boxes
 from steadygaze.regions.region import RegionSet
-from steadygaze.regions.subdivide import Within, subdivide_boxes
+from steadygaze.regions.subdivide import BoxRegions, subdivide_boxes
 from support.readers.maps import clip_bits, pattern_bits
 
 
@@ -29,7 +29,7 @@ def halved(compound: Compound, times: int, rng: np.random.Generator | None = Non
     return boxes
 
 
-def inside(compound: Compound, boxes: Boxes, **options: object) -> Within:
+def inside(compound: Compound, boxes: Boxes, **options: object) -> BoxRegions:
     """The regions inside boxes."""
     return subdivide_boxes(compound, boxes.cell, boxes.low, boxes.high, boxes.sides, boxes.cuts, **options)
 
@@ -55,7 +55,7 @@ def assert_same_map(compound: Compound, parts: RegionSet, whole: RegionSet) -> N
             np.testing.assert_allclose(logits, affine, rtol=0, atol=1e-9 * (1 + np.abs(affine).max()))
 
 
-def assert_within(boxes: Boxes, found: Within) -> None:
+def assert_within(boxes: Boxes, found: BoxRegions) -> None:
     """Every region lies in its box, and those of a box fill it."""
     for axis in range(boxes.low.shape[1]):
         low, high = found.regions.polytopes.extent(axis)

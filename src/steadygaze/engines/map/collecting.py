@@ -20,7 +20,7 @@ from ...labels import Stop
 from ...properties.settling import label_pieces
 from ...question import Question
 from ...regions.check import CheckedMap, ChunkCheck
-from ...regions.chunked_walk import Chunk, Walked
+from ...regions.chunked_walk import Chunk, WalkResult
 from ...regions.forward_error import refuse_overflow
 from ...regions.region import join_region_sets
 from ...results.answer import Answer, Answers
@@ -161,11 +161,11 @@ class Collector:
         """Whether the chunks are on disk."""
         return self.folder is not None
 
-    def stopped(self, walked: Walked) -> Stop | None:
+    def stopped(self, walked: WalkResult) -> Stop | None:
         """The limit that ended the run; a dropped chunk means that time ran out."""
         return walked.stopped or (self.budget.exhausted(LAST) if self.dropped else None)
 
-    def streamed(self, walked: Walked) -> tuple[StreamedMap, CheckedMap]:
+    def streamed(self, walked: WalkResult) -> tuple[StreamedMap, CheckedMap]:
         """The map of all chunks on disk, in order, and the check of its tiling."""
         files, stopped = tuple(sorted(self.files, key=lambda file: file.place)), self.stopped(walked)
         facts = [self.facts[file.place] for file in files]
@@ -177,7 +177,7 @@ class Collector:
         tiling = StreamedMap(self.question, chunks, stopped, {self.delta: facts}, grids, known, self.budget)
         return tiling, checked
 
-    def joined(self, walked: Walked) -> Answers:
+    def joined(self, walked: WalkResult) -> Answers:
         """All chunks as one map."""
         question = self.question
         places = sorted(self.parts)

@@ -13,7 +13,7 @@ from ...budget import Budget
 from ...properties.settling import label_pieces
 from ...question import Question
 from ...regions.check import check_map
-from ...regions.chunked_walk import Walked, walk_chunks
+from ...regions.chunked_walk import WalkResult, walk_chunks
 from ...regions.forward_error import refuse_overflow
 from ...results.answer import Answers
 from ...results.arrays import read_answers
@@ -104,7 +104,7 @@ def _solve(question: Question, budget: Budget, threads: int, progress: ProgressR
     return result.with_check(checked)
 
 
-def _measured(question: Question, walked: Walked, budget: Budget, threads: int) -> Answers:
+def _measured(question: Question, walked: WalkResult, budget: Budget, threads: int) -> Answers:
     """The regions of a small map, all measured and labelled together."""
     compound, regions = question.compound, walked.whole
     assert regions is not None

@@ -70,7 +70,7 @@ translate, for example brightness:-0.2..0.5
 def parse_specs(
     given: Sequence[str | Perturbation], arrays: Mapping[str, FloatArray] | None = None
 ) -> list[Perturbation]:
-    """Return the perturbations of specs, one for each parameter; perturbations among them stay as they are.
+    """Return the perturbations of specs, one for each parameter; perturbations in the list are kept.
 
     >>> [one.spec for one in parse_specs(["shift:dx=1,dy=2", "brightness:0..0.1"])]
     ['translate:dx=1:-1..1', 'translate:dy=2:-2..2', 'brightness:0..0.1']

@@ -63,7 +63,7 @@ class Translate(Movement):
     def why_no_wider(self) -> str:
         return f"theta counts pixels and {'dx' if self.dx else 'dy'}={self.dx or self.dy} bounds them"
 
-    def settle(self, end: float) -> float:
+    def snap(self, end: float) -> float:
         return float(round(end)) if abs(end - round(end)) <= SNAP else end
 
     def check_fields(self) -> None:
