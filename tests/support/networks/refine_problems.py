@@ -24,7 +24,7 @@ HIDDEN = {1: (6, 5), 2: (5, 4), 3: (4, 3), 4: (4, 3)}
 
 
 def mixed_problem(seed: int, dimension: int, **options: object) -> Question:
-    """A dense network on 2×2 pixels; weights are 64ths, so that exact regions stay cheap."""
+    """A dense network on 2×2 pixels; weights are 64ths, so exact regions stay cheap."""
     for attempt in range(50):
         rng = np.random.default_rng([11, seed, dimension, attempt])
         specs = (*SPECS.get(dimension, ()), *(FOUR if dimension == 4 else ()))
@@ -46,7 +46,8 @@ def mixed_problem(seed: int, dimension: int, **options: object) -> Question:
 
 
 def plan_with(room: int, max_exact_regions: float, exact_work: float) -> Callable[..., RefinePlan]:
-    """A stand-in for `make_plan`: bounds with so many generators, boxes of so many expected regions subdivided.
+    """A stand-in for `make_plan`: the number of generators, and of the expected regions up to which boxes are
+    subdivided.
 
     exact_work: the pretended cost of subdividing everything; if it is large, violations are searched for first.
     """

@@ -1,6 +1,6 @@
 """Small questions for the searches: random networks on tiny images, and shapes drawn by hand.
 
-`free_pixels` makes every pixel a parameter of its own (a patch on one grey pixel), so that a network on [0,1]^d is the
+`free_pixels` makes every pixel a separate parameter (a patch on one grey pixel), so a network on [0,1]^d is the
 compound network itself, with zero in the middle or in a corner.
 """
 

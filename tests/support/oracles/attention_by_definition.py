@@ -113,7 +113,7 @@ def inconsistency(gradients: Gradients, perturbed: Perturbed, theta: np.ndarray,
 def stored_inconsistency(
     compound: Compound, curves: Inconsistency, cells: np.ndarray, region: int, theta: Sequence[float]
 ) -> float:
-    """ai of a region at theta (d,) from what is stored, as the docstring of `Inconsistency` reads; cells (R,)."""
+    """ai of a region at theta (d,) from the stored numbers, by the docstring of `Inconsistency`; cells (R,)."""
     q = curves.curve[region]
     axis = compound.perturbed.moving_axis
     if axis is None:

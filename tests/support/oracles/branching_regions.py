@@ -57,7 +57,7 @@ def pattern_of(graph: Graph, decided: dict[int, Bits]) -> Bits:
 
 
 def decisions_at(graph: Graph, image: np.ndarray) -> dict[int, Bits]:
-    """What all nodes decide for one image (C, H, W) of rationals, by a forward pass."""
+    """The decisions of all nodes for one image (C, H, W) of rationals, by a forward pass."""
     values, decided = {0: image[None]}, {}
     for number, node in enumerate(graph.nodes, start=1):
         inputs = [values[i] for i in node.inputs]

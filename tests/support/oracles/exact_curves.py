@@ -1,7 +1,7 @@
 """Curves ai(τ) = Σ_j ‖u_j − τ·v_j‖ in exact numbers, and the same curves as the package stores them.
 
-u and v hold dyadic rationals, so that the stored sums are exact and every error is one of evaluation. Square roots have
-60 decimal digits.
+u and v hold dyadic rationals, so the stored sums are exact and every error comes from evaluation. Square roots have 60
+decimal digits.
 """
 
 from collections.abc import Sequence

@@ -20,7 +20,7 @@ from support.oracles.exact_polytopes import plain
 from support.oracles.exact_regions import Bounds, ExactMap, ExactRegion, exact_compound_map
 
 CLOSE = Decimal("1e-9")
-"""A threshold within this of an end of a range cannot be told from it in floats."""
+"""Floats cannot distinguish a threshold from an end of a range within this distance."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +99,7 @@ class ExactLabels:
 
 
 def _names(low: Decimal, up: Decimal, names: tuple[str, str, str]) -> set[str]:
-    """Of (wholly ≤ 0, wholly > 0, both) what holds, with "undecided" where an end is zero up to rounding."""
+    """One of (wholly ≤ 0, wholly > 0, both), or "undecided" if an end is zero up to rounding."""
     below, above, both = names
     if low < -CLOSE and up > CLOSE:
         return {both}
@@ -111,7 +111,7 @@ def _names(low: Decimal, up: Decimal, names: tuple[str, str, str]) -> set[str]:
 
 
 def threshold(truth: ExactLabels) -> float:
-    """In the widest gap between the ends of the ranges of ai, so that no region is close to it."""
+    """A threshold in the widest gap between the ends of the ranges of ai: no region is close to it."""
     ends = sorted({float(end) for bounds in truth.inconsistencies for end in bounds})
     gaps = [(b - a, (a + b) / 2) for a, b in pairwise(ends)]
     return max(gaps)[1] if gaps else ends[0] + 0.5

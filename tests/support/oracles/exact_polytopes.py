@@ -1,9 +1,9 @@
 """Convex polytopes with volume in exact rationals, in one to four dimensions: cuts, volumes, facets, overlaps.
 
 Written from the definitions, without the package. A point is homogeneous and integer, (x_1 w, …, x_d w, w), w > 0; a
-form is integer, (a_1, …, a_d, c), and stands for a·x + c. Both are divided by their common factor, so that equal points
-and equal half-spaces are equal tuples. `corners_of` is a second way from half-spaces to vertices that shares no
-geometry with the cuts. Exact and slow: for polytopes of a few dozen vertices.
+form is integer, (a_1, …, a_d, c), and stands for a·x + c. Both are divided by their common factor, so equal points and
+equal half-spaces are equal tuples. `corners_of` is a second way from half-spaces to vertices that shares no geometry
+with the cuts. Exact and slow: for polytopes of a few dozen vertices.
 """
 
 from collections.abc import Iterable, Sequence

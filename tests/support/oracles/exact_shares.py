@@ -18,7 +18,7 @@ class ExactShares(ExactLabels):
     """The truth about a compound network and one label: shares of the domain, and whether all of it is kept."""
 
     def shares(self, delta: float) -> dict[str, Fraction]:
-        """The shares of the domain by name; what is tied is neither CR nor MR."""
+        """The shares of the domain by name; ties are neither CR nor MR."""
         found = dict.fromkeys(("CR&AR", "CR&IR", "MR&AR", "MR&IR", "tied&AR", "tied&IR"), Fraction(0))
         for region in self.map.regions:
             kept, lost = self._cut_by_attention(region, delta)

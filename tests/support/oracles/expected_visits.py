@@ -25,7 +25,7 @@ class Expected:
         self.kinds = [self._kind(number) for number in range(len(truth.map.regions))]
 
     def names(self, number: int) -> list[set[str]]:
-        """The admitted labels of what is asked for."""
+        """The admitted labels of the property."""
         asked = [self.truth.classification(number)] * (self.property != "ar")
         return asked + [self.truth.attention(number, self.delta)] * (self.property != "cr")
 
@@ -76,7 +76,7 @@ class Expected:
     def may(self, line: Line) -> set[int]:
         """The regions that a search may visit: the line, regions near the boundary, and their neighbours."""
         near = {number for number in range(len(self.kinds)) if self.is_near(number)}
-        # What cannot be decided may be of either kind, so its neighbours may be near.
+        # An undecided region may be of either kind, so its neighbours may be near.
         unknown = {n for n in range(len(self.kinds)) if any("undecided" in names for names in self.names(n))}
         near |= {other for number in unknown for other in self.neighbours(number)}
         return set(line.regions) | near | {other for number in near for other in self.neighbours(number)}

@@ -164,7 +164,7 @@ def _cross(origin: Point, first: Point, second: Point) -> Fraction:
 
 
 def strict_areas(regions: Iterable[Region]) -> tuple[Fraction, ...]:
-    """The area where each class alone is the maximum; what is tied belongs to no class."""
+    """The area where each class alone is the maximum; ties belong to no class."""
     regions = tuple(regions)
     return tuple(
         sum((_leading_area(region, label, strict=True) for region in regions), Fraction(0))
