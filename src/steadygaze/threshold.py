@@ -11,7 +11,7 @@ from .errors import OptionError
 from .labels import Kept
 
 
-class Direction(Enum):
+class ThresholdDirection(Enum):
     """The side of a threshold on which a property holds; the value is the printed sign."""
 
     AT_MOST = "≤"
@@ -30,10 +30,12 @@ class Threshold:
 
     number: float
     is_relative: bool
-    direction: Direction = Direction.AT_MOST
+    direction: ThresholdDirection = ThresholdDirection.AT_MOST
 
     @classmethod
-    def parse(cls, text: str | float, *, name: str = "delta", direction: Direction = Direction.AT_MOST) -> "Threshold":
+    def parse(
+        cls, text: str | float, *, name: str = "delta", direction: ThresholdDirection = ThresholdDirection.AT_MOST
+    ) -> "Threshold":
         """Read `25%` or a number; OptionError names the option."""
         words = str(text).strip()
         try:
@@ -53,7 +55,7 @@ class Threshold:
     @classmethod
     def restore(cls, data: Mapping[str, Any]) -> "Threshold":
         """The threshold in plain data; earlier versions stored no direction."""
-        direction = Direction(data.get("direction", Direction.AT_MOST.value))
+        direction = ThresholdDirection(data.get("direction", ThresholdDirection.AT_MOST.value))
         return cls(float(data["number"]), bool(data["is_relative"]), direction)
 
     def value(self, size: float) -> float:
@@ -66,15 +68,17 @@ class Threshold:
         return next((text for text in texts if Threshold.parse(text, direction=self.direction) == self), texts[-1])
 
 
-def kept_codes(low: np.ndarray, high: np.ndarray, limit: float, direction: Direction = Direction.AT_MOST) -> np.ndarray:
+def kept_codes(
+    low: np.ndarray, high: np.ndarray, limit: float, direction: ThresholdDirection = ThresholdDirection.AT_MOST
+) -> np.ndarray:
     """`Kept` codes (N,) for values between bounds (N,) against an absolute threshold; UNKNOWN for NaN bounds.
 
     >>> kept_codes(np.array([0.0, 2.0, 4.0, np.nan]), np.array([1.0, 4.0, 5.0, 1.0]), 3.0).tolist()
     [0, 1, 2, 1]
-    >>> kept_codes(np.array([0.0, 2.0, 4.0]), np.array([1.0, 4.0, 5.0]), 3.0, Direction.AT_LEAST).tolist()
+    >>> kept_codes(np.array([0.0, 2.0, 4.0]), np.array([1.0, 4.0, 5.0]), 3.0, ThresholdDirection.AT_LEAST).tolist()
     [2, 1, 0]
     """
-    if direction is Direction.AT_LEAST:
+    if direction is ThresholdDirection.AT_LEAST:
         is_kept, is_lost = low >= limit, high < limit
     else:
         is_kept, is_lost = high <= limit, low > limit

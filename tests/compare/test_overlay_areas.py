@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.spatial import ConvexHull
 
-from steadygaze.compare.overlay import COMBINATIONS, Overlay, combine, lay_over
+from steadygaze.compare.overlay import COMBINATIONS, ResultOverlay, combine, lay_over
 from steadygaze.labels import Kept, Property
 from steadygaze.polytopes import Polygons
 from steadygaze.polytopes.polygon_kernels import shared_area
@@ -172,7 +172,7 @@ def test_bounds_hold_however_doubts_are_settled(seed):
             columns = spread(rng, 1.0) if is_open[1] or j == Kept.UNKNOWN else np.eye(3)[j]
             truth += share * np.outer(rows, columns)
     truth += missing * np.outer(spread(rng, 1.0), spread(rng, 1.0))
-    overlay = Overlay(cells, doubt, missing)
+    overlay = ResultOverlay(cells, doubt, missing)
     for codes in COMBINATIONS.values():
         low, high = overlay.bounds(*codes)
         assert low <= truth[codes] + ROUNDING and truth[codes] <= high + ROUNDING

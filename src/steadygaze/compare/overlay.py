@@ -29,7 +29,7 @@ LARGEST_SIDE = 1024  # side of the grid that finds overlapping pieces: a million
 
 
 @dataclass(frozen=True, eq=False)
-class Overlay:
+class ResultOverlay:
     """Shares of the domain by the codes of two results.
 
     cells (3, 3): areas by `Kept` codes of the first and of the second result. doubt (2, 3, 3): bounds of the parts of
@@ -70,7 +70,7 @@ class Overlay:
         return named | {"undecided": (self.undecided, self.undecided)}
 
 
-def lay_over(first: Result, second: Result, wanted: Property) -> Overlay:
+def lay_over(first: Result, second: Result, wanted: Property) -> ResultOverlay:
     """Overlay the pieces of two results on the same domain of one or two parameters.
 
     The areas of all combinations add up to the domain, those of one result's codes to its own areas, up to the gaps
@@ -84,7 +84,7 @@ def lay_over(first: Result, second: Result, wanted: Property) -> Overlay:
     missing = 1.0 - float(cells.sum())
     is_partial = any(_is_partial(result) for result in (first, second))
     kinks = 0.0 if wanted is Property.CR else sum(result.sliver_share or 0.0 for result in (first, second))
-    return Overlay(cells, doubt, max(missing, UNIT) if is_partial or missing > AREA else 0.0, kinks)
+    return ResultOverlay(cells, doubt, max(missing, UNIT) if is_partial or missing > AREA else 0.0, kinks)
 
 
 def combine(first: Shares, second: Shares, wanted: Property) -> dict[str, Bounds]:

@@ -67,14 +67,14 @@ def why_refused(kind: str) -> str:
 
 def build_graph(file: OnnxFile, layout: Layout, preprocessing: Preprocessing) -> Graph:
     """The graph of a model from canonical pixels in [0,1] to logits; a ModelError names file, node and cause."""
-    builder = _Builder(file, layout, preprocessing)
+    builder = _GraphBuilder(file, layout, preprocessing)
     for node in file.proto.graph.node:
         builder.add(node)
     return builder.finish()
 
 
 @dataclass
-class _Builder:
+class _GraphBuilder:
     """Values seen so far, by name: arrays of constants, numbers in the graph of values that depend on the image."""
 
     file: OnnxFile

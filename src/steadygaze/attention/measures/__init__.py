@@ -14,7 +14,7 @@ import numpy as np
 
 from ...errors import OptionError
 from ...suggestions import did_you_mean
-from ...threshold import Direction, Threshold
+from ...threshold import Threshold, ThresholdDirection
 from .. import find_kinds
 from ..distances import Distance
 from .wording import Wording
@@ -74,7 +74,7 @@ class Measure(Wording):
     is_quasiconvex: ClassVar[bool] = False
     norm: ClassVar[Distance | None] = None
     marks: ClassVar[tuple[str, ...]]
-    direction: ClassVar[Direction] = Direction.AT_LEAST
+    direction: ClassVar[ThresholdDirection] = ThresholdDirection.AT_LEAST
 
     @staticmethod
     def parse(text: str) -> "Measure":

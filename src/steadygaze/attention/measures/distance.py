@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from ...threshold import Direction, Threshold
+from ...threshold import Threshold, ThresholdDirection
 from ...tolerances import LEAST_ROOT, down, gamma, up
 from ...words import ALL_DIGITS, comparison, rounded
 from .. import curve_kernels
@@ -31,7 +31,7 @@ class Inconsistent(Measure):
     default: ClassVar[str] = "25%"
     is_quasiconvex: ClassVar[bool] = True
     marks: ClassVar[tuple[str, ...]] = ("10%", "25%", "50%", "100%")
-    direction: ClassVar[Direction] = Direction.AT_MOST
+    direction: ClassVar[ThresholdDirection] = ThresholdDirection.AT_MOST
     symbol: ClassVar[str] = "δ"
     noun: ClassVar[str] = "inconsistency"
     asks: ClassVar[str] = "is the map as expected?"
