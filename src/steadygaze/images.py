@@ -116,7 +116,7 @@ def image_from_array(values: NDArray, name: str = "array") -> ImageFile:
     """
     notes = []
     if values.size > MOST_CHANNELS * MAX_PIXELS:
-        raise ImageError(f"{name}: has {values.size:.3g} numbers, at most {MAX_PIXELS:.3g} pixels are supported")
+        raise ImageError(f"{name}: has {values.size:.3g} numbers; at most {MAX_PIXELS:.3g} pixels are supported")
     if values.dtype == np.uint8:
         pixels = np.asarray(values) / 255.0
     elif np.issubdtype(values.dtype, np.floating):
@@ -179,7 +179,7 @@ def _opened(path: Path) -> Image.Image:
     if picture.width * picture.height > MAX_PIXELS:
         picture.close()
         raise ImageError(
-            f"{path.name}: is {picture.width} × {picture.height}, at most {MAX_PIXELS:.3g} pixels are supported; "
+            f"{path.name}: is {picture.width} × {picture.height}; at most {MAX_PIXELS:.3g} pixels are supported: "
             "resize it to the model's input first"
         )
     return picture

@@ -234,7 +234,7 @@ def test_integer_inputs(save):
 @pytest.mark.parametrize("opset", [8, 999])
 def test_opsets(save, dense, opset):
     nodes, weights = dense()
-    assert f"has opset {opset}; supported are 9 to" in refusal(save(nodes, weights, DIMS, opset=opset))
+    assert f"has opset {opset}; supported: 9 to" in refusal(save(nodes, weights, DIMS, opset=opset))
 
 
 def test_files_that_are_no_models(tmp_path, save, dense):

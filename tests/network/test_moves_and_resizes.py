@@ -194,10 +194,10 @@ def test_sums_of_weights_of_one_entry_count_their_roundings():
 @pytest.mark.parametrize(
     "attributes,words",
     [
-        ({"mode": "cubic"}, "has mode 'cubic'; supported are nearest and linear"),
-        ({"coordinate_transformation_mode": "tf_crop_and_resize"}, "'tf_crop_and_resize'; supported are half_pixel"),
+        ({"mode": "cubic"}, "has mode 'cubic'; supported: nearest and linear"),
+        ({"coordinate_transformation_mode": "tf_crop_and_resize"}, "'tf_crop_and_resize'; supported: half_pixel"),
         ({"nearest_mode": "odd"}, "has nearest_mode 'odd'"),
-        ({"mode": "linear", "antialias": 1}, "has antialias 1; supported is 0"),
+        ({"mode": "linear", "antialias": 1}, "has antialias 1; supported: 0"),
         ({"keep_aspect_ratio_policy": "not_larger"}, "has keep_aspect_ratio_policy not_larger"),
     ],
 )

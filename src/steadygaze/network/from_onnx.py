@@ -221,7 +221,7 @@ class _GraphBuilder:
             raise ModelError(f"{name}: the output has shape {list(shape)}; expected one row of logits, such as [1, 10]")
         if prod(shape) > MAX_CLASSES:
             raise ModelError(
-                f"{name}: has {prod(shape)} logits, at most {MAX_CLASSES} are supported; export fewer classes"
+                f"{name}: has {prod(shape)} logits; at most {MAX_CLASSES} are supported: export fewer classes"
             )
         if prod(shape) == 1:
             # The logits (0, z): class 1 where z is positive.

@@ -343,7 +343,7 @@ def _fuse(segment: Segment, size: int) -> AffineMap:
 def _check_entries(entries: int, name: str) -> None:
     if entries > MAX_ENTRIES:
         raise ModelError(
-            f"node '{name}' needs a matrix of {entries:.3g} entries, at most {MAX_ENTRIES:.3g} are supported; "
+            f"node '{name}' needs a matrix of {entries:.3g} entries; at most {MAX_ENTRIES:.3g} are supported: "
             "verify with --method refine, which supports larger networks, or verify a smaller one"
         )
 

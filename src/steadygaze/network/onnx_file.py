@@ -244,12 +244,12 @@ def check_tensor(tensor: "TensorProto", name: str) -> None:
     dims = list(tensor.dims)
     if tensor.data_type not in FLOAT_TYPES + INTEGER_TYPES:
         kind = _type_name(tensor.data_type)
-        raise ModelError(f"{where} has type {kind}; supported are float16, bfloat16, float, double and integers")
+        raise ModelError(f"{where} has type {kind}; supported: float16, bfloat16, float, double and integers")
     if any(size < 0 for size in dims):
         raise ModelError(f"{where} has the negative dimension {min(dims)}; the file is damaged")
     count = prod(dims)
     if count > MAX_ELEMENTS:
-        raise ModelError(f"{where} claims {count:.3g} elements, at most {MAX_ELEMENTS:.3g} are supported")
+        raise ModelError(f"{where} claims {count:.3g} elements; at most {MAX_ELEMENTS:.3g} are supported")
     if tensor.HasField("raw_data"):
         item = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize
         found, expected, unit = len(tensor.raw_data), count * item, "bytes"
@@ -303,7 +303,7 @@ def _read_file(path: Path, label: str) -> bytes:
             raise ModelError(f"{label}: is not a regular file; give an .onnx file")
         size = path.stat().st_size
         if size > MAX_BYTES:
-            raise ModelError(f"{label}: has {size / 2**30:.1f} GiB, at most {MAX_BYTES / 2**30:.0f} GiB are supported")
+            raise ModelError(f"{label}: has {size / 2**30:.1f} GiB; at most {MAX_BYTES / 2**30:.0f} GiB are supported")
         if size == 0:
             raise ModelError(f"{label}: is empty; export the model again")
         return path.read_bytes()
@@ -318,7 +318,7 @@ def _opset(proto: "ModelProto", label: str) -> int:
     newest = onnx.defs.onnx_opset_version()
     if not OLDEST_OPSET <= versions[0] <= newest:
         raise ModelError(
-            f"{label}: has opset {versions[0]}; supported are {OLDEST_OPSET} to {newest}. Export with opset_version=17"
+            f"{label}: has opset {versions[0]}; supported: {OLDEST_OPSET} to {newest}. Export with opset_version=17"
         )
     return versions[0]
 

@@ -1,4 +1,4 @@
-"""Rewrites graphs without changing their logits, to take further gradients: at a value inside, or of several copies.
+"""Rewrites graphs, with the same logits, for gradients with respect to inner values, and of several copies at once.
 
 `anchored` makes a chosen value the output of one layer, so gradients can be taken with respect to it. `with_copies`
 adds copies of the classifier, each of which reads the image scaled and shifted in its own way. The logits of the

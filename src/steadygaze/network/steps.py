@@ -1,4 +1,4 @@
-"""Linear steps between the ReLUs of a graph, with products forward and backward, with signed and absolute weights.
+"""Linear steps between the layers of a graph, with products forward and backward, with signed and absolute weights.
 
 Convolutions stay convolutions, and steps are not fused: every weight is one of the graph's own constants.
 """

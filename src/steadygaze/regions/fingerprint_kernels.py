@@ -1,4 +1,4 @@
-"""Compiled fingerprints of forms: equal values of the real-valued network have equal fingerprints.
+"""Compiled fingerprints of neurons: values that are equal by construction have equal fingerprints.
 
 `fingerprints` defines them. They are sums of products modulo 2⁶¹ − 1, so changes of the pattern are added without
 rounding.

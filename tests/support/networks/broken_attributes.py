@@ -34,7 +34,7 @@ def conv_of_other_channels():
     return single("Conv", "image w", {"w": floats(2, 3, 2, 2)})
 
 
-@case("supported are 1-D and 2-D")
+@case("supported: 1-D and 2-D")
 def conv_in_three_dimensions():
     return single("Conv", "image w", {"w": floats(2, 1, 2, 2, 2)})
 
@@ -146,17 +146,17 @@ def split_of_a_part():
     return model
 
 
-@case("entries, at most")
+@case("entries; at most")
 def expand_huge():
     return single("Expand", "image s", {"s": np.array([2**20, 2**20, 4, 4])})
 
 
-@case("entries, at most")
+@case("entries; at most")
 def tile_huge():
     return single("Tile", "image n", {"n": np.array([2**31, 2**31, 1, 1])})
 
 
-@case("entries, at most")
+@case("entries; at most")
 def resize_huge():
     return single("Resize", ["image", "", "", "s"], {"s": np.array([1, 1, 2**20, 2**20])})
 
@@ -211,7 +211,7 @@ def transposed_conv_of_other_channels():
     return single("ConvTranspose", "image w", {"w": floats(2, 1, 2, 2)})
 
 
-@case("entries, at most")
+@case("entries; at most")
 def transposed_conv_huge():
     return single("ConvTranspose", "image w", {"w": floats(1, 1, 2, 2)}, strides=[2**20, 2**20])
 
@@ -258,7 +258,7 @@ def constants_that_grow():
     return doubled("c")
 
 
-@case("entries, at most")
+@case("entries; at most")
 def values_that_grow():
     return doubled("image")
 
@@ -273,7 +273,7 @@ def many_large_rearrangements():
     )
 
 
-@case("entries, at most")
+@case("entries; at most")
 def outer_sum():
     """Two values whose sum is far larger than each."""
     weights = {"a": np.array([2**16, 1]), "b": np.array([1, 2**16]), "r": np.array([1, 1, 2**6, 2**6])}

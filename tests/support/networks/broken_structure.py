@@ -112,7 +112,7 @@ def output_that_is_an_image():
     return make_proto([node("Relu", "image", "l")], {}, DIMS)
 
 
-@case("has 5184 logits, at most 4096 are supported")
+@case("has 5184 logits; at most 4096 are supported")
 def output_of_many_classes():
     return make_proto([node("Flatten", "image", "l")], {}, [1, 1, 72, 72])
 
@@ -124,21 +124,21 @@ def no_opset():
     return model
 
 
-@case("has opset 8; supported are 9 to")
+@case("has opset 8; supported: 9 to")
 def old_opset():
     model = dense()
     model.opset_import[0].version = 8
     return model
 
 
-@case("has opset 999; supported are 9 to")
+@case("has opset 999; supported: 9 to")
 def opset_of_the_future():
     model = dense()
     model.opset_import[0].version = 999
     return model
 
 
-@case("has opset -1; supported are 9 to")
+@case("has opset -1; supported: 9 to")
 def negative_opset():
     model = dense()
     model.opset_import[0].version = -1

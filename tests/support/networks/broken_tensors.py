@@ -50,7 +50,7 @@ def weight_huge():
     return replaced(dims=[2**20, 2**20])
 
 
-@case("elements, at most")
+@case("elements; at most")
 def weight_beyond_64_bits():
     return replaced(dims=[2**62, 2**62])
 

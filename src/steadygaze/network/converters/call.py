@@ -196,7 +196,7 @@ def entries_of(shape: Shape) -> np.ndarray:
 def check_entries(count: int) -> None:
     """Refuse an index with too many entries before it is made."""
     if count > MAX_ENTRIES:
-        raise ConversionError(f"needs an index of {count:.3g} entries, at most {MAX_ENTRIES:.3g} are supported")
+        raise ConversionError(f"needs an index of {count:.3g} entries; at most {MAX_ENTRIES:.3g} are supported")
 
 
 def is_exact_product(left: Array, right: Array | float) -> bool:

@@ -98,7 +98,7 @@ def pad(call: Call) -> list[Operator]:
         value = float(np.ravel(fill)[0]) if fill is not None and fill.size else float(call.attribute("value", 0.0))
         return [Pad(before, after, value)]
     if mode not in PAD_MODES:
-        raise ConversionError(f"has mode '{mode}'; supported are constant, {', '.join(PAD_MODES)}")
+        raise ConversionError(f"has mode '{mode}'; supported: constant, {', '.join(PAD_MODES)}")
     if min(before + after, default=0) < 0:
         raise ConversionError(f"crops in mode '{mode}'; crop by a Slice before it")
     for size, *sides in zip(call.shape, before, after, strict=True):

@@ -79,14 +79,14 @@ def resize(call: Call) -> list[Operator]:
         "coordinate_transformation_mode", "half_pixel" if call.opset >= 11 else "asymmetric"
     )
     if mode not in ("nearest", "linear"):
-        raise ConversionError(f"has mode '{mode}'; supported are nearest and linear")
+        raise ConversionError(f"has mode '{mode}'; supported: nearest and linear")
     if transformation not in COORDINATES:
         raise ConversionError(
-            f"has coordinate_transformation_mode '{transformation}'; supported are {', '.join(COORDINATES)}"
+            f"has coordinate_transformation_mode '{transformation}'; supported: {', '.join(COORDINATES)}"
         )
     for name, usual in (("antialias", 0), ("exclude_outside", 0), ("keep_aspect_ratio_policy", "stretch")):
         if call.attribute(name, usual) != usual:
-            raise ConversionError(f"has {name} {call.attribute(name, usual)}; supported is {usual}")
+            raise ConversionError(f"has {name} {call.attribute(name, usual)}; supported: {usual}")
     axes = _lengths(call)
     if all(axis.old == axis.new and axis.scale == 1.0 for axis in axes):
         return []
@@ -127,7 +127,7 @@ def _lengths(call: Call) -> list[Axis]:
 def _nearest(call: Call, axes: list[Axis], transformation: str) -> list[Operator]:
     rounding = call.attribute("nearest_mode", "round_prefer_floor" if call.opset >= 11 else "simple")
     if rounding not in NEAREST_MODES and call.opset >= 11:
-        raise ConversionError(f"has nearest_mode '{rounding}'; supported are {', '.join(NEAREST_MODES)}")
+        raise ConversionError(f"has nearest_mode '{rounding}'; supported: {', '.join(NEAREST_MODES)}")
     index = entries_of(call.shape)
     for number, axis in enumerate(axes):
         if axis.old != axis.new or axis.scale != 1.0:

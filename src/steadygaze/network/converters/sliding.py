@@ -52,7 +52,7 @@ def _spacing(call: Call, kernel: Sequence[int]) -> tuple[Shape, Shape, Shape]:
     pads = tuple(call.attribute("pads", [0] * 2 * rank))
     if rank not in (1, 2) or len(call.shape) != rank + 2:
         raise ConversionError(
-            f"has a window of {list(kernel)} over a value of shape {list(call.shape)}; supported are 1-D and 2-D"
+            f"has a window of {list(kernel)} over a value of shape {list(call.shape)}; supported: 1-D and 2-D windows"
         )
     if len(strides) != rank or len(dilations) != rank or len(pads) != 2 * rank:
         raise ShapeError(f"strides, dilations or pads do not fit a window of {list(kernel)}")
@@ -61,14 +61,14 @@ def _spacing(call: Call, kernel: Sequence[int]) -> tuple[Shape, Shape, Shape]:
     if max((*strides, *dilations, *pads)) > MAX_ELEMENTS:
         raise ShapeError(f"strides, dilations or pads exceed {MAX_ELEMENTS:.3g}")
     if prod(kernel) > MAX_PLACES:
-        raise ShapeError(f"has a window of {prod(kernel):.3g} places, at most {MAX_PLACES:,} are supported")
+        raise ShapeError(f"has a window of {prod(kernel):.3g} places; at most {MAX_PLACES:,} are supported")
     return strides, dilations, pads
 
 
 def _auto_pad(call: Call) -> str:
     auto = call.attribute("auto_pad", "NOTSET")
     if auto not in AUTO_PADS:
-        raise ConversionError(f"has auto_pad '{auto}'; supported are NOTSET, SAME_UPPER, SAME_LOWER and VALID")
+        raise ConversionError(f"has auto_pad '{auto}'; supported: NOTSET, SAME_UPPER, SAME_LOWER and VALID")
     return auto
 
 
