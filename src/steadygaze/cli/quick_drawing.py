@@ -1,40 +1,122 @@
-"""matplotlib without what commands never use: they draw pictures, and nobody asks them for `help()`.
+"""matplotlib without the parts that commands never use: they draw pictures, and nobody asks them for `help()`.
 
-matplotlib lists the settings of every class, in its documentation and in a signature, while it is imported, which takes
-as long as the rest of the import; and it imports axes in space. A program that imports steadygaze keeps all of this:
-only commands call this module.
+While it is imported, matplotlib writes the settings of every class into texts and signatures, and it imports parsers of
+formulas, of TeX and of dates, and axes in space. All this takes longer than the rest of the import. Here the texts are
+left out, and the modules are imported when a function of theirs is called. A program that imports steadygaze keeps all
+of this: only commands call this module.
 """
 
 import sys
 import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 SPACE = "mpl_toolkits.mplot3d"
 """A module that matplotlib does without, with a warning, if it is missing."""
 
+LATER = {
+    "pyparsing": {},
+    "matplotlib._fontconfig_pattern": {"parse_fontconfig_pattern": True, "generate_fontconfig_pattern": False},
+    "matplotlib.mathtext": {"MathTextParser": True},
+    "matplotlib.dviread": {"Dvi": False},
+    "matplotlib.category": {},
+    "matplotlib.dates": {},
+}
+"""Modules that figures without formulas, TeX and dates do not need, and the functions that matplotlib takes from them.
+True: matplotlib calls the function for every figure, and seldom uses its value."""
+
 
 def import_matplotlib() -> None:
     """Import what figures need of matplotlib, unless it is imported already; classes made later have their texts."""
-    if "matplotlib.figure" in sys.modules:
+    if "matplotlib" in sys.modules:
+        import_module("matplotlib.figure")
         return
-    from matplotlib import artist  # noqa: PLC0415 (slow to import)
+    with _standing_in(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import matplotlib as mpl  # noqa: PLC0415 (slow to import)
+        from matplotlib import _docstring, artist  # noqa: PLC0415 (slow to import)
 
-    kind: Any = artist.Artist
-    make_text, sign = artist.kwdoc, vars(kind)["_update_set_signature_and_docstring"]
-    artist.kwdoc, kind._update_set_signature_and_docstring = lambda artist: "", classmethod(_leave_unsigned)
-    modules: dict[str, Any] = sys.modules
-    modules.setdefault(SPACE, None)  # as if it were missing
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        kind: Any = artist.Artist
+        in_text, of_settings = _docstring.Substitution, type(_docstring.interpd)
+        changes: list[tuple[Any, str, Any]] = [
+            (artist, "kwdoc", lambda artist: ""),
+            (kind, "_update_set_signature_and_docstring", classmethod(_leave_unsigned)),
+            (in_text, "__call__", lambda self, described: described),
+            (of_settings, "__call__", lambda self, described: described),
+            (mpl, "_preprocess_data", _take_arrays_only),
+        ]
+        usual = [(owner, name, vars(owner)[name]) for owner, name, _ in changes]
+        for owner, name, value in changes:
+            setattr(owner, name, value)
+        try:
             import_module("matplotlib.figure")
+            import_module("matplotlib.backends.backend_agg")
+        finally:
+            for owner, name, value in usual:
+                setattr(owner, name, value)
+
+
+@contextmanager
+def _standing_in() -> Iterator[None]:
+    """Modules of `LATER` that are not imported yet have stand-ins; `SPACE` is missing."""
+    modules: dict[str, Any] = sys.modules
+    made: dict[str, ModuleType | None] = {name: _stand_in(name) for name in LATER if name not in modules}
+    if SPACE not in modules:
+        made[SPACE] = None
+    modules.update(made)
+    try:
+        yield
     finally:
-        artist.kwdoc, kind._update_set_signature_and_docstring = make_text, sign
-        if modules[SPACE] is None:
-            del modules[SPACE]
+        for name, module in made.items():
+            if modules.get(name) is module:
+                del modules[name]
+
+
+def _stand_in(name: str) -> ModuleType:
+    """A module that imports the real one when one of its functions, or anything else in it, is used."""
+    stand_in: Any = ModuleType(name)
+
+    def find(attribute: str) -> Any:
+        if attribute.startswith("__"):  # imports ask whether a module is a package
+            raise AttributeError(attribute)
+        if sys.modules.get(name) is stand_in:
+            del sys.modules[name]
+        return getattr(import_module(name), attribute)
+
+    def call(function: str, *arguments: Any, **options: Any) -> Any:
+        return find(function)(*arguments, **options)
+
+    stand_in.__getattr__ = find
+    stand_in.__version__ = "1000"  # matplotlib looks whether pyparsing is new enough
+    for function, is_seldom_used in LATER[name].items():
+        called = partial(call, function)
+        setattr(stand_in, function, partial(_Later, called) if is_seldom_used else called)
+    return stand_in
+
+
+class _Later:
+    """The value of a call that is made when an attribute of the value is used."""
+
+    def __init__(self, call: Callable[..., Any], *arguments: Any, **options: Any) -> None:
+        self._call = partial(call, *arguments, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        """An attribute of the value itself."""
+        if name == "_value":
+            self._value = self._call()
+            return self._value
+        return getattr(self._value, name)
 
 
 def _leave_unsigned(kind: Any) -> None:
     """Mark the method `set` of a class as made by matplotlib, without a signature: classes made from it get theirs."""
     kind.set._autogenerated_signature = True
+
+
+def _take_arrays_only(function: Callable[..., Any] | None = None, **names: Any) -> Any:
+    """In place of a decorator that lets methods of axes find their arrays by name in `data`."""
+    return partial(_take_arrays_only, **names) if function is None else function

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib import font_manager, style
+from matplotlib import font_manager, rc_context, rcParams, rcParamsDefault
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import Colormap, Normalize
@@ -69,6 +69,9 @@ _SETTINGS = {
     "text.hinting": "no_hinting",  # hinted text takes longer to draw, and its letters stand less evenly
     "text.parse_math": False,
 }
+
+_NO_LOOK = ("backend", "backend_fallback", "interactive")
+"""Settings that decide where figures are shown: they stay as they are."""
 
 COMPRESSION = 3
 """The level of zlib for PNG: higher ones take twice the time for a tenth of the size."""
@@ -170,8 +173,9 @@ class Sheet:
     def _shorten(self, artist: Text, width: float) -> None:
         text = artist.get_text()
         needed = self.measure(artist)
-        if needed > width:
-            artist.set_fontsize(float(artist.get_fontsize()) * max(SMALLEST, 0.99 * width / needed))
+        if needed <= width:
+            return
+        artist.set_fontsize(float(artist.get_fontsize()) * max(SMALLEST, 0.99 * width / needed))
         keep = len(text)
         while keep > 1 and self.measure(artist) > width:
             keep -= 1 + keep // 12
@@ -221,14 +225,20 @@ def font_families() -> tuple[str, ...]:
 
 @cache
 def _glyphs(family: str) -> frozenset[int]:
-    font = font_manager.get_font(font_manager.findfont(family))
+    font = font_manager.get_font(font_manager.findfont(font_manager.FontProperties(family=[family])))
     return frozenset(font.get_charmap())
 
 
 @contextmanager
 def drawing_settings() -> Iterator[None]:
     """The settings for making and writing all figures, for one thread at a time."""
-    with _ONE_AT_A_TIME, style.context(["default", _SETTINGS]):
+    with _ONE_AT_A_TIME, rc_context():
+        # Most values are those of matplotlib already; setting one takes as long as looking at a hundred.
+        given: dict[str, Any] = dict(dict.items(rcParams))
+        usual = {name: value for name, value in dict.items(rcParamsDefault) if name not in _NO_LOOK}
+        for name, value in (usual | _SETTINGS).items():
+            if given[name] != value:
+                rcParams[name] = value
         yield
 
 
