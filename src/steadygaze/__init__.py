@@ -102,9 +102,9 @@ sys.modules[__name__].__class__ = _Package
 def __getattr__(name: str) -> Any:
     """A public name, or the version."""
     if name == "__version__":
-        from importlib.metadata import version  # noqa: PLC0415 (slow to import)
+        from .installed import installed_version  # noqa: PLC0415 (every name is imported when it is used)
 
-        value: Any = version("steadygaze")
+        value: Any = installed_version("steadygaze")
     elif name in _MODULES:
         value = getattr(import_module(f".{_MODULES[name]}", __name__), name)
     else:

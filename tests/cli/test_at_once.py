@@ -156,3 +156,28 @@ def test_commands_draw_the_same_without_the_help_texts_of_matplotlib(
     quick, usual = (run(tmp_path, HELP_TEXTS, how).split() for how in ("quick", "usual"))
     assert (quick[:2], usual[:2]) == (["False", "True"], ["True", "True"])
     assert quick[2] == usual[2]
+
+
+FORMULAS = """
+import sys
+from steadygaze.cli.quick_drawing import LATER, import_matplotlib
+if sys.argv[1] == "quick":
+    import_matplotlib()
+    print(sorted(name for name in LATER if name in sys.modules), end=" ", file=sys.stderr)
+import io
+from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+figure = Figure(figsize=(2, 1))
+figure.text(0.1, 0.5, "$\\\\theta^2$", fontproperties=FontProperties("serif:bold"))
+stream = io.BytesIO()
+figure.savefig(stream, format="png")
+print(hash(stream.getvalue()), FontProperties("serif:bold"), file=sys.stderr)
+"""
+
+
+def test_parts_of_matplotlib_that_commands_leave_out_are_there_when_they_are_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONHASHSEED", "0")
+    quick, usual = (run(tmp_path, FORMULAS, how).split() for how in ("quick", "usual"))
+    assert quick == ["[]", *usual]

@@ -15,8 +15,8 @@ ABORTED = 130
 """The exit code of shells for a program ended by Ctrl-C."""
 
 NEW_OBJECTS = 300_000
-"""New objects between two searches for unreachable cycles: more than a small command makes, whose objects are in use
-until its end. Python's own 700 would search through everything that is imported several times: a seventh of the time."""
+"""New objects between two searches for unreachable cycles: more than a small command makes, which uses its objects
+until it ends. Python's own 700 would search everything that is imported several times: a seventh of the time."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -20,7 +20,7 @@ MAX_ROWS = 10
 
 def describe_boundary(summary: BoundarySummary, *, pictures: Sequence[Path] = ()) -> None:
     """Print a boundary; `summary` comes from `summarise_boundary`."""
-    console = Console(highlight=False)
+    console = Console(highlight=False, emoji=False)
     console.print(Text(question_text(summary)))
     console.print(Text(reach_text(summary), style="bold"))
     print_facts(console, _facts(summary))

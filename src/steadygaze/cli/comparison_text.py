@@ -37,7 +37,7 @@ PROPERTIES = {"cr": "label kept by", "ar": "attention kept by", "both": "both ke
 
 def describe_comparison(summary: Mapping[str, Any], *, files: Sequence[Path] = ()) -> None:
     """Print a comparison: shares side by side, difference maps in numbers, ranks."""
-    console = Console(highlight=False)
+    console = Console(highlight=False, emoji=False)
     names = column_names(summary["names"])
     console.print(Text(_question_text(summary, names)))
     console.print(_share_table(summary, names))
@@ -55,7 +55,7 @@ def describe_comparison(summary: Mapping[str, Any], *, files: Sequence[Path] = (
 
 def describe_gate(gate: Gate) -> None:
     """Print whether each result is worse than the baseline by more than allowed, and the outcome of all."""
-    console = Console(highlight=False)
+    console = Console(highlight=False, emoji=False)
     for name, bounds, outcome in gate.later:
         words = {Outcome.MET: "not worse", Outcome.NOT_MET: "worse", Outcome.UNDECIDED: "open: the bounds allow both"}
         text = f"{name}: {gate.share} {share_text(*bounds)}, {words[outcome]}"

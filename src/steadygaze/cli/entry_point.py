@@ -11,6 +11,7 @@ import typer
 from typer.main import get_command
 
 from ..errors import InternalError, SteadygazeError
+from ..installed import installed_version
 from ..labels import Verdict
 from . import ABORTED
 from .bundled_commands import demo, models
@@ -42,9 +43,7 @@ app.add_typer(campaign, name="campaign")
 
 def _print_version(is_wanted: bool) -> None:
     if is_wanted:
-        from importlib.metadata import version  # noqa: PLC0415 (slow to import)
-
-        typer.echo(f"steadygaze {version('steadygaze')}")
+        typer.echo(f"steadygaze {installed_version('steadygaze')}")
         raise typer.Exit
 
 

@@ -69,7 +69,7 @@ def verify_preset(
 
 
 def _describe(found: PresetResult, files: Sequence[Path]) -> None:
-    console = Console(highlight=False)
+    console = Console(highlight=False, emoji=False)
     print_verdict(console, found.verdict, verdict_sentence(found))
     table = numbers_table(found.preset.name, "verdict", Label.CR, Label.AR, "CR&AR")
     table.columns[1].min_width = max(len(verdict.value) for verdict in Verdict)

@@ -48,7 +48,7 @@ def describe(
     reason: str | None = None,
 ) -> None:
     """Print the answer of any method with its guarantee; `reason` says why the method was chosen."""
-    console = Console(highlight=False)
+    console = Console(highlight=False, emoji=False)
     console.print(Text(question_text(summary)))
     print_verdict(console, summary.verdict, verdict_text(summary))
     if requirement is not None:
@@ -194,7 +194,7 @@ MOST_BLAMED = 20
 
 def print_gate(gate: "Gate") -> None:
     """Print every requirement with its outcome, the problems to blame, and the outcome of all."""
-    console = Console(highlight=False)
+    console = Console(highlight=False, emoji=False)
     for one in gate.judgements:
         print_outcome(console, f"Required {one.text}: ", one.outcome, f" ({one.found})")
         _print_some(console, [f"{blamed.problem.name}: {blamed.state}" for blamed in one.to_blame])

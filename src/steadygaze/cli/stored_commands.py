@@ -113,7 +113,7 @@ def report(
     check_target(target, force=force)
     result = load_at(directory, {"delta": delta, "tau": tau, "gamma": gamma, "top": top})
     page = write_report(result, target, force=force, directory=directory, weights=not no_weights, redact=redact)
-    console = Console(highlight=False)
+    console = Console(highlight=False, emoji=False)
     print_verdict(console, result.verdict, " ".join(headline(result)))
     print_places(console, "report", [page])
     if not no_weights and holds_weights(result):

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from .. import zoo
 from ..budget import machine_gib
 from ..errors import SteadygazeError, StoreError
 from ..images import MAX_PIXELS, fit_image
+from ..installed import installed_version
 from ..network.layout import ReadOptions
 from ..network.model import Agreement, Model, model_from_bytes, model_from_file
 from ..network.onnx_file import read_bytes
@@ -253,7 +253,7 @@ def read_origin(directory: str | Path) -> dict[str, Any]:
 
 def current_versions() -> dict[str, str | None]:
     """The versions of the packages that answers depend on."""
-    return {name: _version(name) for name in PACKAGES}
+    return {name: installed_version(name) for name in PACKAGES}
 
 
 def check_directory(directory: str | Path, *, force: bool = False) -> Path:
@@ -386,13 +386,6 @@ def _picture(pixels: np.ndarray) -> Image.Image:
     if len(values) == 3:
         return Image.fromarray(np.ascontiguousarray(np.moveaxis(values, 0, 2)))
     return Image.fromarray(np.hstack(list(values)))
-
-
-def _version(name: str) -> str | None:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
 
 
 def _machine() -> dict[str, Any]:

@@ -6,6 +6,7 @@ by pixel and averaged over blocks avoid both. Areas still come from the polygons
 
 from collections.abc import Sequence
 from itertools import pairwise
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -33,6 +34,14 @@ BLOCK = 2
 
 HATCH_PERIOD, HATCH_WIDTH, HATCH_DARKENING = 16, 3, 0.55
 """Distance and width of hatching lines in pixels of the picture, and how much they darken it."""
+
+
+class Tiles(PolyCollection):
+    """Polygons with paths that exist already (see `section_paths`)."""
+
+    def set_verts(self, verts: list[MplPath], closed: bool = True) -> None:
+        """Take the paths as they are."""
+        self._paths, self.stale = verts, True
 
 
 def draw_view(
@@ -96,13 +105,13 @@ def add_pieces(axes: Axes, section: Section, view: View, owners: np.ndarray | No
         hatch_grid(picture, owners, view.is_hatched, is_rising=True)
         add_picture(axes, section, picture)
         return
-    shapes, own, is_hatched = polygons_of(section), view.colours[section.piece], view.is_hatched[section.piece]
+    shapes, own, is_hatched = section_paths(section), view.colours[section.piece], view.is_hatched[section.piece]
     # A thin line of its own colour around each polygon closes the seams that antialiasing leaves between neighbours.
-    collection = PolyCollection(shapes, facecolors=own, edgecolors=own, linewidths=0.4, zorder=-4)
+    collection = Tiles(shapes, facecolors=own, edgecolors=own, linewidths=0.4, zorder=-4)
     axes.add_collection(collection, autolim=False)
     if is_hatched.any():
         chosen = [shapes[place] for place in np.flatnonzero(is_hatched)]
-        lines = PolyCollection(
+        lines = Tiles(
             chosen, facecolors="none", edgecolors=[to_rgba(INK, 0.55)], linewidths=0.0, hatch=HATCH, zorder=-3.5
         )
         axes.add_collection(lines, autolim=False)
@@ -114,6 +123,21 @@ def add_picture(axes: Axes, section: Section, picture: np.ndarray) -> None:
     image = AxesImage(axes, extent=(left, right, bottom, top), origin="lower", zorder=-4)
     image.set_data(picture)
     axes.add_artist(image)
+
+
+def section_paths(section: Section) -> list[MplPath]:
+    """The closed outlines of the polygons of a section as drawn; the views of one section share them."""
+    if section not in _PATHS:
+        paths = []
+        for shape in polygons_of(section):
+            codes = np.full(len(shape) + 1, MplPath.LINETO, dtype=MplPath.code_type)
+            codes[0], codes[-1] = MplPath.MOVETO, MplPath.CLOSEPOLY
+            paths.append(MplPath(np.concatenate([shape, shape[:1]]), codes))
+        _PATHS[section] = paths
+    return _PATHS[section]
+
+
+_PATHS: WeakKeyDictionary[Section, list[MplPath]] = WeakKeyDictionary()
 
 
 def polygons_of(section: Section) -> list[np.ndarray]:

@@ -232,7 +232,7 @@ def _glyphs(family: str) -> frozenset[int]:
 @contextmanager
 def drawing_settings() -> Iterator[None]:
     """The settings for making and writing all figures, for one thread at a time."""
-    with _ONE_AT_A_TIME, rc_context():
+    with _ONE_AT_A_TIME, rc_context(), _remembering_fonts():
         # Most values are those of matplotlib already; setting one takes as long as looking at a hundred.
         given: dict[str, Any] = dict(dict.items(rcParams))
         usual = {name: value for name, value in dict.items(rcParamsDefault) if name not in _NO_LOOK}
@@ -240,6 +240,33 @@ def drawing_settings() -> Iterator[None]:
             if given[name] != value:
                 rcParams[name] = value
         yield
+
+
+@contextmanager
+def _remembering_fonts() -> Iterator[None]:
+    """matplotlib looks for the files of fonts again and again for every text; here it looks once for each kind."""
+    manager: Any = font_manager.fontManager
+    name = "_find_fonts_by_props"
+    if not hasattr(manager, name) or name in vars(manager):
+        yield
+        return
+    find, found = getattr(manager, name), {}
+
+    def look_up(kind: Any, *options: Any, **others: Any) -> Any:
+        # Fonts of all sizes are in one file.
+        key = (
+            *kind.get_family(), kind.get_style(), kind.get_variant(), kind.get_weight(), kind.get_stretch(),
+            kind.get_file(), options, *others.items(),
+        )  # fmt: skip
+        if key not in found:
+            found[key] = find(kind, *options, **others)
+        return found[key]
+
+    setattr(manager, name, look_up)
+    try:
+        yield
+    finally:
+        delattr(manager, name)
 
 
 def write_figure(
