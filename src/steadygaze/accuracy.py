@@ -81,6 +81,13 @@ class Accuracy:
         hidden = int(program.offsets[-2] - program.offsets[first])
         # The first layer of a program without a clip is its input: no affine map leads to it.
         layers = len(program.offsets) - 1 - (first or 1)
+        if len(walks) == 1 and not first:
+            (walk,) = walks
+            return cls(
+                walk.peak[:hidden], walk.missed[:hidden], 0.0, walk.beside[:, :hidden], np.zeros(2),
+                walk.drift[:, walk.drift.shape[1] - layers :], walk.depth, walk.slivers, walk.skipped, walk.gap,
+                walk.holes,
+            )  # fmt: skip
         each = [(walk, slice(len(walk.peak) - classes - hidden, len(walk.peak) - classes)) for walk in walks]
         pixels, pixels_beside = 0.0, np.zeros(2)
         for walk, own in each:

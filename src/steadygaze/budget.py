@@ -96,7 +96,7 @@ class Clock:
 class Budget:
     """The limits of one run and its use so far; engines poll it. depth: how many `running` blocks are open."""
 
-    limits: Limits = field(default_factory=Limits)
+    limits: Limits = Limits()
     started: float = field(default_factory=time.monotonic)
     cancelled: threading.Event = field(default_factory=threading.Event)
     regions: int = 0

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .compound_kernels import near_zero, set_thresholds
+from .compound_kernels import near_zero, set_thresholds, store_map
 from .fingerprints import PixelPrints, Product, fingerprint_fields, pixel_prints, products_of
 from .lazily import is_sparse, scipy_sparse
 from .network.graph import AffineMap, Chain, Graph, patterns, preactivations
@@ -233,19 +233,49 @@ def plain_program(layers: list[tuple[np.ndarray, np.ndarray]]) -> CellProgram:
     """
     if len(layers) < 2:
         raise ValueError("a plain program needs a hidden layer and a logit layer")
+    shape = _plain_shape(tuple([weight.shape for weight, _ in layers]))
     weight, bias = layers[0]
-    coordinates = max(2, weight.shape[1])
-    root = np.zeros((coordinates + 1, len(bias)))
-    root[: weight.shape[1]] = weight.T
-    root[-1] = bias
-    maps = tuple(AffineMap(np.asarray(w, dtype=np.float64), np.asarray(b, dtype=np.float64)) for w, b in layers[1:])
-    nowhere = np.zeros(0, dtype=np.int64)
-    low, high = np.zeros(coordinates), np.ones(coordinates)
-    program = _compile(
-        root, maps, [False] * len(maps), [Layer.relus(len(one.bias)) for one in maps[:-1]],
-        fingerprint_fields(None, []), clipped=False,
+    root = np.zeros((len(shape.high) + 1, len(bias)))
+    root[: weight.shape[1]], root[-1] = weight.T, bias
+    dense, (biases, noise, near, largest) = np.empty(shape.entries), np.zeros((4, shape.neurons))
+    for (weight, bias), start, first in zip(layers[1:], shape.starts, shape.firsts, strict=True):
+        store_map(np.ascontiguousarray(weight, np.float64), np.ascontiguousarray(bias, np.float64), start, first, dense,
+                  biases)  # fmt: skip
+    program = shape.program._replace(dense=dense, bias=biases, noise=noise, near=near, largest=largest)
+    set_thresholds(program, 1, shape.shares, root, shape.points, np.empty(shape.room))
+    return CellProgram(program, root, shape.low, shape.high, shape.nowhere, shape.nothing)
+
+
+class _PlainShape(NamedTuple):
+    """What plain programs with layers of the same sizes share; `program` lacks the numbers of the network."""
+
+    program: Program
+    starts: list[int]
+    firsts: list[int]
+    entries: int
+    neurons: int
+    shares: np.ndarray
+    points: np.ndarray
+    room: tuple[int, ...]
+    low: np.ndarray
+    high: np.ndarray
+    nowhere: np.ndarray
+    nothing: np.ndarray
+
+
+@lru_cache(maxsize=8)
+def _plain_shape(shapes: tuple[tuple[int, int], ...]) -> _PlainShape:
+    """The shared part of plain programs, given the shapes of the matrices."""
+    sizes, coordinates, nothing = tuple([shape[0] for shape in shapes]), max(2, shapes[0][1]), np.zeros(0)
+    fields = _shared_fields(sizes, 1, (False,) * (len(shapes) - 1)) | fingerprint_fields(None, [])
+    numbers = dict.fromkeys(("dense", "bias", "noise", "near", "largest"), nothing)
+    points, shares = _sample_points(coordinates), _noise_shares(fields["terms"].tobytes())
+    return _PlainShape(
+        Program(clipped=0, **fields, **numbers), fields["dense_start"].tolist()[1:], fields["offsets"].tolist()[1:-1],
+        sum([rows * columns for rows, columns in shapes[1:]]), sum(sizes), shares, points,
+        (3, max(sizes), points.shape[1]), np.zeros(coordinates), np.ones(coordinates), nothing.astype(np.int64),
+        nothing,
     )  # fmt: skip
-    return CellProgram(program, root, low, high, nowhere, np.zeros(0))
 
 
 def _on_lines(affine: AffineMap, line_of: np.ndarray, constant: np.ndarray, lines: int) -> AffineMap:
@@ -295,7 +325,7 @@ def _compile(
     """
     clip = CLIP_LAYERS if clipped else 1
     sizes = (root.shape[1],) * clip + tuple([len(affine.bias) for affine in maps])
-    fields = _dense_fields(sizes, clip, tuple(folded))
+    fields = dict(_shared_fields(sizes, clip, tuple(folded)))
     if any([is_sparse(affine.matrix) for affine in maps]):
         fields |= _sparse_fields(maps, clip)
     if not all([layer.is_plain for layer in layers]):
@@ -318,15 +348,10 @@ def _compile(
     return program
 
 
-def _dense_fields(sizes: tuple[int, ...], clip: int, folded: tuple[bool, ...]) -> dict[str, np.ndarray]:
-    """The fields of programs with these layers, if all matrices are dense and all neurons are ReLUs, without the
-    numbers of the network; `clip`: the layers before the first map."""
-    return dict(_shared_fields(sizes, clip, folded))
-
-
 @lru_cache(maxsize=8)
 def _shared_fields(sizes: tuple[int, ...], clip: int, folded: tuple[bool, ...]) -> dict[str, np.ndarray]:
-    """As `_dense_fields`: the same arrays for all networks of this shape."""
+    """The fields of programs with these layers, if all matrices are dense and all neurons are ReLUs, without the
+    numbers of the network, for all of them; `clip`: the layers before the first map."""
     neurons, layers = sum(sizes), len(sizes)
     entries = [below * size for below, size in zip(sizes[clip - 1 :], sizes[clip:], strict=False)]
     first, no = np.arange(neurons, dtype=np.int32), np.zeros(layers, dtype=np.bool_)
@@ -346,7 +371,7 @@ def _shared_fields(sizes: tuple[int, ...], clip: int, folded: tuple[bool, ...]) 
 
 
 def _sparse_fields(maps: tuple[AffineMap, ...], clip: int) -> dict[str, np.ndarray]:
-    """The fields that differ from those of `_dense_fields` if some matrices are sparse: stored column by column."""
+    """The fields that differ from `_shared_fields` if some matrices are sparse: stored column by column."""
     dense_start, column_start, terms = [-1] * clip, [0] * clip, [1] * clip
     columns, rows, values = [np.zeros(1, dtype=np.int64)], [np.zeros(0, dtype=np.int32)], [np.zeros(0)]
     entries, pointers, stored = 0, 1, 0
@@ -394,38 +419,12 @@ def _kinds(
         here, below = slice(start, offsets[number + 1]), slice(before, start)
         kind[here], is_plain[number] = layer.kind, layer.is_plain
         first[here], end[here] = (part + np.int32(start) for part in layer.ends)
-        copied[here] = copied_outputs(affine, first[below] - before, end[below] - before)
+        copied[here] = affine.copied_inputs(first[below] - before, end[below] - before)
         copied[here] += np.where(copied[here] >= 0, np.int32(before), np.int32(0))
         has_copies[number], is_copy[number] = (copied[here] >= 0).any(), (copied[here] >= 0).all()
         sources = copied[here][layer.entries]
         is_rectified[number] = (sources >= 0).all() and (kind[sources] == RELU).all() and not folded[number - clip]
     return fields
-
-
-def copied_outputs(affine: AffineMap, first: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """For every output of an affine map, the input that it copies, or the first entry of the window that it sums.
-
-    first and end (n_in,) are the windows of the inputs, each input alone if it has none. −1 for other outputs.
-
-    >>> matrix = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.5, 0.0, 0.0]])
-    >>> copied_outputs(AffineMap(matrix, np.zeros(3)), np.arange(3), np.arange(3) + 1)
-    array([ 1, -1, -1], dtype=int32)
-    """
-    matrix = affine.matrix
-    if isinstance(matrix, np.ndarray):
-        counts = np.count_nonzero(matrix, axis=1)
-        if not matrix.size or counts.min() > np.max(end - first):
-            return np.full(len(matrix), -1, dtype=np.int32)
-        matrix = scipy_sparse.csr_array(matrix)
-    counts, data, indices = np.diff(matrix.indptr), matrix.data, matrix.indices
-    others = np.bincount(np.repeat(np.arange(len(counts)), counts), data != 1.0, len(counts))
-    rows = np.flatnonzero((counts > 0) & (others == 0) & (affine.bias == 0.0))
-    lowest, highest = indices[matrix.indptr[rows]], indices[matrix.indptr[rows + 1] - 1]
-    # Indices are sorted: a row holds a whole window if its ends and its size match those of the window.
-    is_whole = (first[lowest] == lowest) & (end[lowest] == highest + 1) & (end[lowest] - lowest == counts[rows])
-    copied = np.full(len(counts), -1, dtype=np.int32)
-    copied[rows[is_whole]] = lowest[is_whole]
-    return copied
 
 
 def row_terms(affine: AffineMap) -> int:

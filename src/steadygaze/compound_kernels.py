@@ -21,6 +21,18 @@ def near_zero(scale: np.ndarray) -> float:
 
 
 @compiled
+def store_map(
+    weight: np.ndarray, bias: np.ndarray, start: int, first: int, dense: np.ndarray, biases: np.ndarray
+) -> None:
+    """Write a matrix (n_out, n_in), transposed, to `dense[start:]`, and its bias to `biases[first:]`."""
+    outputs, inputs = weight.shape
+    for k in range(outputs):
+        biases[first + k] = bias[k]
+        for i in range(inputs):
+            dense[start + i * outputs + k] = weight[k, i]
+
+
+@compiled
 def _largest_weights(weights: np.ndarray, outputs: int, largest: np.ndarray) -> None:
     """The largest |weight| of every input of a dense layer, whose rows of `weights` are the inputs."""
     for i in range(largest.shape[0]):

@@ -203,6 +203,31 @@ class AffineMap:
             return False
         return bool((np.diff(matrix.indptr) == 1).all() and (matrix.data == 1.0).all() and not self.bias.any())
 
+    def copied_inputs(self, first: np.ndarray, end: np.ndarray) -> np.ndarray:
+        """For every output, the input that it copies, or the first entry of the window that it sums.
+
+        first and end (n_in,) are the windows of the inputs, each input alone if it has none. −1 for other outputs.
+
+        >>> matrix = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.5, 0.0, 0.0]])
+        >>> AffineMap(matrix, np.zeros(3)).copied_inputs(np.arange(3), np.arange(3) + 1)
+        array([ 1, -1, -1], dtype=int32)
+        """
+        matrix = self.matrix
+        if isinstance(matrix, np.ndarray):
+            counts = np.count_nonzero(matrix, axis=1)
+            if not matrix.size or counts.min() > np.max(end - first):
+                return np.full(len(matrix), -1, dtype=np.int32)
+            matrix = scipy_sparse.csr_array(matrix)
+        counts, data, indices = np.diff(matrix.indptr), matrix.data, matrix.indices
+        others = np.bincount(np.repeat(np.arange(len(counts)), counts), data != 1.0, len(counts))
+        rows = np.flatnonzero((counts > 0) & (others == 0) & (self.bias == 0.0))
+        lowest, highest = indices[matrix.indptr[rows]], indices[matrix.indptr[rows + 1] - 1]
+        # Indices are sorted: a row holds a whole window if its ends and its size match those of the window.
+        is_whole = (first[lowest] == lowest) & (end[lowest] == highest + 1) & (end[lowest] - lowest == counts[rows])
+        copied = np.full(len(counts), -1, dtype=np.int32)
+        copied[rows[is_whole]] = lowest[is_whole]
+        return copied
+
     def apply(self, values: Array) -> Array:
         """Result (B, n_out) for values (B, n_in)."""
         return (self.matrix @ values.T).T + self.bias

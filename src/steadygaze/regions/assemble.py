@@ -1,7 +1,6 @@
 """Joins the blocks of all walks into one `RegionSet`: numbers the cuts, finds the distinct patterns."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import cache
 
 import numpy as np
@@ -20,7 +19,6 @@ BETWEEN = -1
 """The axis entered in the table of cuts for a line between two halves of a box."""
 
 
-@dataclass
 class Block:
     """Regions of one walk in a space of `coordinates` dimensions; cuts are numbered from `base` + 1.
 
@@ -28,19 +26,19 @@ class Block:
     each region; `unfinished`: the polytopes that were not walked to the end. `cuts`: rows of the table of cuts.
     """
 
-    base: int
-    coordinates: int = 2
-    shapes: list[Polytopes] = field(default_factory=list)
-    logits: list[np.ndarray] = field(default_factory=list)
-    packed: list[np.ndarray] = field(default_factory=list)
-    doubtful: list[np.ndarray] = field(default_factory=list)
-    cuts: list[np.ndarray] = field(default_factory=list)
-    origins: list[np.ndarray] = field(default_factory=list)
-    unfinished: np.ndarray = field(default_factory=lambda: _NONE)
-    measured: WalkMeasures | None = None
+    def __init__(self, base: int, coordinates: int = 2) -> None:
+        self.base, self.coordinates = base, coordinates
+        self.shapes: list[Polytopes] = []
+        self.logits: list[np.ndarray] = []
+        self.packed: list[np.ndarray] = []
+        self.doubtful: list[np.ndarray] = []
+        self.cuts: list[np.ndarray] = []
+        self.origins: list[np.ndarray] = []
+        self.unfinished = _NONE
+        self.measured: WalkMeasures | None = None
 
     def __len__(self) -> int:
-        return sum(map(len, self.shapes))
+        return sum([len(shape) for shape in self.shapes])
 
     def polytopes(self) -> Polytopes:
         """The shapes of all regions of the block."""
@@ -92,6 +90,9 @@ class CutTable(CutRows):
         self.cells = cells
         axes = range(len(cells[0].low))
         super().__init__(_borders(len(axes)))
+        self.knots: dict[tuple[int, float], int] = {}
+        if len(cells) == 1:
+            return
         knots = {
             (axis, cell.low[axis]): number
             for number, cell in reversed(list(enumerate(cells)))
@@ -157,7 +158,7 @@ def assemble(
     return RegionSet(
         polytopes=kind_of(len(cells[0].low)).join(shapes),
         cuts=cuts,
-        cell=_joined([np.full(len(block), number) for number, block in parts], (0,), np.int64),
+        cell=_joined([_numbered(len(block), number) for number, block in parts], (0,), np.int64),
         pattern=pattern,
         patterns=PatternTable.of(patterns),
         clip=clip,
@@ -167,6 +168,11 @@ def assemble(
         accuracy=Accuracy.of(program, [block.measured for _, block in parts if block.measured is not None]),
         stopped=stopped,
     )
+
+
+def _numbered(count: int, number: int) -> np.ndarray:
+    """The number of a cell for each of its regions."""
+    return np.full(count, number) if number else np.zeros(count, np.int64)
 
 
 def _distinct_patterns(cells: list[CellProgram], parts: list[tuple[int, Block]]) -> tuple[np.ndarray, ...]:

@@ -257,6 +257,27 @@ def _deliver(program, walk, output, x, y, edge, count, origin, has_logits):
 
 
 @compiled
+def take_output(output, counters, kind, starts, points, edge, logits, packed, doubtful, origin, cuts):
+    """Copy the content of the output buffers into arrays of its sizes, with the kind of all cuts; the buffers are empty
+    then, and the numbering of cuts continues."""
+    starts[0] = 0
+    for r in range(counters[REGIONS]):
+        starts[r + 1] = starts[r] + output.vertices[r]
+        doubtful[r], origin[r] = output.doubtful[r], output.origin[r]
+        for i in range(packed.shape[1]):
+            packed[r, i] = output.packed[r, i]
+        for i in range(logits.shape[1]):
+            for k in range(logits.shape[2]):
+                logits[r, i, k] = output.logits[r, i, k]
+    for v in range(counters[VERTICES]):
+        points[v, 0], points[v, 1], edge[v] = output.points[v, 0], output.points[v, 1], output.edge[v]
+    for n in range(counters[CUTS]):
+        cuts[n, 0], cuts[n, 1], cuts[n, 2] = kind, output.cuts[n, 1], output.cuts[n, 2]
+    counters[BASE] += counters[CUTS]
+    counters[CUTS], counters[REGIONS], counters[VERTICES], counters[FACETS] = 0, 0, 0, 0
+
+
+@compiled
 def begin(program, walk, root, points, starts, edge, origins, base):
     """Start a walk whose arrays hold zeros: the forms of the first layer, and all polygons on the stack, the first one
     on top; cuts are numbered from base + 1."""

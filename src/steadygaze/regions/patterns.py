@@ -26,11 +26,11 @@ def distinct_rows(blocks: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]
     >>> distinct_rows([np.zeros((2, 0), dtype=np.uint8)])[0].tolist()
     [0, 0]
     """
-    count, width = sum(map(len, blocks)), blocks[0].shape[1]
+    count, width = sum([len(rows) for rows in blocks]), blocks[0].shape[1]
     if width == 0:
         return np.zeros(count, dtype=np.int64), np.zeros((min(count, 1), 0), dtype=np.uint8)
-    slots = np.full(1 << max(1, (2 * count).bit_length()), -1, dtype=np.int64)
-    ids, table = np.empty(count, dtype=np.int64), np.empty((count, width), dtype=np.uint8)
+    slots = np.empty(1 << max(1, (2 * count).bit_length()), np.int64)
+    ids, table = np.empty(count, np.int64), np.empty((count, width), np.uint8)
     done = found = 0
     for rows in blocks:
         found = _index_rows(np.ascontiguousarray(rows), slots, ids[done : done + len(rows)], table, found)
@@ -87,8 +87,7 @@ class PatternTable:
         step = every or (1 if width < NARROW else EVERY)
         key_row = np.arange(0, count, step)
         if step == 1:
-            none = np.zeros(0, dtype=np.uint8)
-            return cls(rows, key_row, np.zeros(count + 1, dtype=np.int64), none.astype(np.int32), none)
+            return cls(rows, key_row, np.zeros(count + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.uint8))
         rows = np.ascontiguousarray(rows)
         sizes = np.zeros(count, dtype=np.int64)
         _count_changes(rows, step, sizes)
@@ -155,8 +154,11 @@ def _index_rows(rows: np.ndarray, slots: np.ndarray, ids: np.ndarray, table: np.
     """Write the number of each row (R, bytes), the same for equal rows, to ids (R,), and append rows that are not among
     the first `found` of the table; return the new number of rows in the table.
 
-    slots (a power of two, filled with −1 before the first call) finds rows by their hashes.
+    slots (a power of two, −1 for none) finds rows by their hashes; if the table is empty, so are the slots.
     """
+    if found == 0:
+        for slot in range(slots.shape[0]):
+            slots[slot] = -1
     mask = slots.shape[0] - 1
     width = rows.shape[1]
     whole = width & ~7

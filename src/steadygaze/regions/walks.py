@@ -36,6 +36,8 @@ NODES_TIMES_NEURONS = 1 << 24
 """The same limit for polygons times neurons: a tenth of a second if most polygons enter all layers."""
 
 
+NEURON = int(Cut.NEURON)
+
 _EMPTIED = np.array([kernels.CUTS, kernels.REGIONS, kernels.VERTICES, kernels.FACETS])
 """The counters of the entries in the output buffers."""
 
@@ -122,7 +124,7 @@ class LayerWalk(ABC):
         block.doubtful.append(self._take("doubtful", regions))
         block.origins.append(self._take("origin", regions))
         rows = self._take("cuts", cuts)
-        rows[:, 0] = Cut.NEURON
+        rows[:, 0] = NEURON
         block.cuts.append(rows)
         counters[kernels.BASE] += cuts
         counters[_EMPTIED] = 0
@@ -199,6 +201,27 @@ class FlatWalk(LayerWalk):
 
     def run(self, last_layer: int) -> int:
         return kernels.advance(self.program, self.walk, self.output, last_layer, self.nodes)
+
+    def _flush(self, regions: int) -> None:
+        if 2 * regions >= CAPACITY:
+            super()._flush(regions)
+            return
+        # The arrays of a few hundred regions are small: many calls would take longer than the copies.
+        block, output, counters = self.block, self.output, self.walk.counters
+        cuts, vertices = int(counters[kernels.CUTS]), int(counters[kernels.VERTICES])
+        starts, points = np.empty(regions + 1, np.int64), np.empty((vertices, 2))
+        edge, logits = np.empty(vertices, np.int64), np.empty((regions, *output.logits.shape[1:]))
+        packed, doubtful = np.empty((regions, output.packed.shape[1]), np.uint8), np.empty(regions, np.uint8)
+        origins, rows = np.empty(regions, np.int64), np.empty((cuts, 3), np.int32)
+        kernels.take_output(
+            output, counters, NEURON, starts, points, edge, logits, packed, doubtful, origins, rows
+        )  # fmt: skip
+        block.shapes.append(Polygons(points, starts, edge))
+        block.logits.append(logits)
+        block.packed.append(packed)
+        block.doubtful.append(doubtful)
+        block.origins.append(origins)
+        block.cuts.append(rows)
 
     def make_room(self, code: int) -> None:
         if code != kernels.NEED_STACK:
