@@ -6,6 +6,7 @@ by pixel and averaged over blocks avoid both. Areas still come from the polygons
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -39,7 +40,7 @@ HATCH_PERIOD, HATCH_WIDTH, HATCH_DARKENING = 16, 3, 0.55
 class Tiles(PolyCollection):
     """Polygons with paths that exist already (see `section_paths`)."""
 
-    def set_verts(self, verts: list[MplPath], closed: bool = True) -> None:
+    def set_verts(self, verts: Any, closed: bool = True) -> None:
         """Take the paths as they are."""
         self._paths, self.stale = verts, True
 
@@ -125,7 +126,7 @@ def add_picture(axes: Axes, section: Section, picture: np.ndarray) -> None:
     axes.add_artist(image)
 
 
-def section_paths(section: Section) -> list[MplPath]:
+def section_paths(section: Section) -> list[Any]:
     """The closed outlines of the polygons of a section as drawn; the views of one section share them."""
     if section not in _PATHS:
         paths = []
@@ -137,7 +138,7 @@ def section_paths(section: Section) -> list[MplPath]:
     return _PATHS[section]
 
 
-_PATHS: WeakKeyDictionary[Section, list[MplPath]] = WeakKeyDictionary()
+_PATHS: WeakKeyDictionary[Section, list[Any]] = WeakKeyDictionary()
 
 
 def polygons_of(section: Section) -> list[np.ndarray]:

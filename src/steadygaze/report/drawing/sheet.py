@@ -234,11 +234,12 @@ def drawing_settings() -> Iterator[None]:
     """The settings for making and writing all figures, for one thread at a time."""
     with _ONE_AT_A_TIME, rc_context(), _remembering_fonts():
         # Most values are those of matplotlib already; setting one takes as long as looking at a hundred.
-        given: dict[str, Any] = dict(dict.items(rcParams))
-        usual = {name: value for name, value in dict.items(rcParamsDefault) if name not in _NO_LOOK}
-        for name, value in (usual | _SETTINGS).items():
-            if given[name] != value:
-                rcParams[name] = value
+        settings: Any = rcParams
+        usual: Any = rcParamsDefault
+        wanted = {name: value for name, value in dict.items(usual) if name not in _NO_LOOK} | _SETTINGS
+        for name, value in wanted.items():
+            if dict.__getitem__(settings, name) != value:
+                settings[name] = value
         yield
 
 
