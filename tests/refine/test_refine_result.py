@@ -239,7 +239,7 @@ def test_regions_of_another_table_of_cuts_are_a_bug():
     result = made(MOVING, 6, (1,))
     cuts = result.tiling.boxes.cuts.copy()
     cuts[-1] = 4, 0, 0
-    with pytest.raises(InternalError, match="table of cuts"):
+    with pytest.raises(InternalError, match="different tables of cuts"):
         with_boxes(result, cuts=cuts).boundary()
 
 
