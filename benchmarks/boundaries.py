@@ -23,7 +23,7 @@ from one_search import run_search
 from paper_problems import SIZES, Asked, problems_of, question_of, restricted
 from steadygaze.boundary import find_boundary
 from steadygaze.engines import run
-from steadygaze.engines.search.traversal import make_key
+from steadygaze.engines.search.visited import make_key
 from steadygaze.labels import Property
 from steadygaze.results.result import Result
 from timing import RESULTS, exit_code, print_table, write_json

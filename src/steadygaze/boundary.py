@@ -23,7 +23,7 @@ from .tolerances import TOUCH
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Part:
+class OuterPart:
     """A part of the domain outside C0, connected through facets, and its frontier with C0.
 
     pieces (N,): the pieces of the part; share: their share of the domain. facets (F,) index `Boundary.frontier`;
@@ -40,7 +40,7 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Component(Part):
+class Component(OuterPart):
     """One component of the outermost boundary: the frontier of C0 towards a part that reaches the domain's border.
 
     touches_border: the frontier itself ends at the border of the domain.
@@ -50,7 +50,7 @@ class Component(Part):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Enclave(Part):
+class Enclave(OuterPart):
     """A part of the domain that C0 encloses; zero cannot reach the satisfying pieces in it, if any.
 
     regions: those with a piece in the enclave; satisfying_share: the share of the domain that lies in the enclave and

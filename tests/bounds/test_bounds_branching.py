@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from steadygaze.bounds.decisions import OFF, ON, OPEN, decide
-from steadygaze.bounds.forms import Corners, Forms
+from steadygaze.bounds.forms import Forms, HullCorners
 from steadygaze.network.layers import CARRIED, ENTRY, RELU, Layer
 from support.readers.sampled_enclosures import BranchingCase, false_claims, is_exact
 from support.stand_ins.unsound_windows import PLANTED
@@ -43,7 +43,7 @@ def test_planted_mistakes_are_found(name: str, monkeypatch: pytest.MonkeyPatch) 
     assert any(kind in false_claims(BranchingCase.random(seed), 200) for seed in range(60))
 
 
-def window(*rows: list[float], remainder: list[float] | None = None, corners: Corners | None = None) -> tuple:
+def window(*rows: list[float], remainder: list[float] | None = None, corners: HullCorners | None = None) -> tuple:
     """A layer of one window whose entries have these forms (centre, coefficients …), decided."""
     table = np.array(rows).T[None].copy()
     layer = Layer(np.full(len(rows), ENTRY, np.uint8), np.zeros(len(rows), np.int32))
@@ -81,7 +81,7 @@ def test_two_candidates_are_enclosed_like_a_relu() -> None:
 def test_corners_decide_what_boxes_do_not() -> None:
     """Entry 1 beats entry 0 on the triangle above the diagonal only."""
     points = np.array([[[-1.0, -0.5], [-1.0, 1.0], [0.5, 1.0]]])
-    corners = Corners(points, np.zeros((1, 2)))
+    corners = HullCorners(points, np.zeros((1, 2)))
     rows = ([0.0, 1.0, 0.0], [0.0, 0.0, 1.0])
     np.testing.assert_array_equal(window(*rows)[1].bits, [[OPEN, OPEN]])
     np.testing.assert_array_equal(window(*rows, corners=corners)[1].bits, [[OFF, ON]])

@@ -9,7 +9,7 @@ from steadygaze.attention.gradients import gradient_maps
 from steadygaze.attention.inconsistency import expected_maps, original_maps
 from steadygaze.budget import Budget
 from steadygaze.engines import run
-from steadygaze.engines.refine.falsify import FEWEST, MOST_POINTS, Violations, falsify
+from steadygaze.engines.refine.falsify import FEWEST, MOST_POINTS, FoundViolations, falsify
 from steadygaze.engines.refine.pointwise import PointPasses
 from steadygaze.labels import Kept, Property
 from steadygaze.question import Question, make_question
@@ -35,7 +35,7 @@ def absolute(question: Question) -> float:
     return question.threshold.value(sum(question.attention.distance.size(part) for part in original))
 
 
-def distances(question: Question, found: Violations) -> np.ndarray:
+def distances(question: Question, found: FoundViolations) -> np.ndarray:
     """How far each violation is from zero, each axis divided by its width."""
     return np.linalg.norm(found.thetas / question.perturbed.domain.widths, axis=1)
 

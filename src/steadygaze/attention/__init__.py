@@ -1,4 +1,4 @@
-"""Attention maps: explanations of the classifier at an image, and the loss by which they miss what is expected."""
+"""Attention maps: explanations of the classifier at an image, and the loss that compares them to expected maps."""
 
 import pkgutil
 from collections.abc import Iterable

@@ -37,7 +37,7 @@ from .spans import Spans
 LARGEST = 1 << 22  # a pattern gets its own bound if no matrix from the first layer to another has more entries
 
 
-class Settled(NamedTuple):
+class RecomputedCurves(NamedTuple):
     """Recomputed curves of some regions (N,), with a bound (S,) on the error of each curve."""
 
     regions: np.ndarray
@@ -121,11 +121,11 @@ class MapErrors:
         """A bound for every map computed from scratch."""
         return coarse_error(self.chain, self.options, 0)
 
-    def settle(self, chosen: np.ndarray, spans: Spans) -> Settled:
+    def settle(self, chosen: np.ndarray, spans: Spans) -> RecomputedCurves:
         """The chosen curves (S,), computed from scratch; spans: those of all regions."""
         arguments = (self.patterns, self.curves, spans, self.options, self.original, chosen)
         regions, curves = measure_again(self.compound, *arguments)
-        return Settled(regions, curves, np.minimum(self.coarse, self.of(chosen)))
+        return RecomputedCurves(regions, curves, np.minimum(self.coarse, self.of(chosen)))
 
     def of(self, chosen: np.ndarray) -> np.ndarray:
         """A bound for each of the chosen curves (S,), if computed from scratch."""

@@ -18,13 +18,13 @@ from . import window_kernels as kernels
 from .box_kernels import OFF, ON, OPEN, relu_bits
 from .forms import Forms, Relaxed, relax_relu
 
-__all__ = ["OFF", "ON", "OPEN", "Decided", "decide", "is_split", "near_kinks"]
+__all__ = ["OFF", "ON", "OPEN", "DecidedLayer", "decide", "is_split", "near_kinks"]
 
 TOUCHING = 1e-9  # a neuron that crosses zero by less than this share of its range merely touches it
 
 
 @dataclass(frozen=True, eq=False)
-class Decided:
+class DecidedLayer:
     """A layer on B boxes: its inputs and their bounds (B, n), its bits (B, n), OFF, ON or OPEN, and its output.
 
     unstable (B,) counts the ReLUs and windows that may split a box. pull (B, d) sums how much each parameter moves
@@ -42,7 +42,7 @@ class Decided:
 
 def decide(
     layer: Layer, inputs: Forms, parameters: int = 0, room: int = 0, weights: np.ndarray | None = None
-) -> Decided:
+) -> DecidedLayer:
     """Decide the bits of a layer, given its inputs.
 
     The first `parameters` coordinates are those of theta; up to `room` open neurons become new generators. `weights`
@@ -62,7 +62,7 @@ def decide(
     pull = np.einsum("bkn,bn->bk", np.abs(inputs.forms[:, 1 : 1 + parameters]), counted)
     if len(layer.entries):
         _Windows(layer, inputs).decide(low, high, bits, relaxed, unstable, pull)
-    return Decided(inputs, low, high, bits, unstable, pull, relaxed.of(inputs, room))
+    return DecidedLayer(inputs, low, high, bits, unstable, pull, relaxed.of(inputs, room))
 
 
 def is_split(low: np.ndarray, high: np.ndarray) -> np.ndarray:

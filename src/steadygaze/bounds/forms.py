@@ -23,15 +23,15 @@ FIELDS = ("forms", "remainder")  # arrays whose last axis counts neurons
 
 
 @dataclass(frozen=True, eq=False)
-class Corners:
+class HullCorners:
     """Polytopes inside boxes: corners (B, V, m) in e; blur (B, m): how far they may extend beyond, along each axis."""
 
     points: np.ndarray
     blur: np.ndarray
 
-    def take(self, chosen: np.ndarray) -> "Corners":
+    def take(self, chosen: np.ndarray) -> "HullCorners":
         """The chosen boxes."""
-        return Corners(self.points[chosen], self.blur[chosen])
+        return HullCorners(self.points[chosen], self.blur[chosen])
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class Forms:
 
     forms: np.ndarray
     remainder: np.ndarray
-    corners: Corners | None = None
+    corners: HullCorners | None = None
     norms: Norms | None = None
 
     def take(self, chosen: slice | np.ndarray, norms: Norms | None = None) -> "Forms":
@@ -123,7 +123,7 @@ def through(forms: Forms, step: Step) -> Forms:
     return _settled(after, remainder, forms.corners, norms)
 
 
-def _settled(forms: np.ndarray, errors: np.ndarray, corners: Corners | None, norms: Norms | None) -> Forms:
+def _settled(forms: np.ndarray, errors: np.ndarray, corners: HullCorners | None, norms: Norms | None) -> Forms:
     """Forms with new errors (B, n), which are added to the norms if there are norms."""
     if norms is None:
         return Forms(forms, errors, corners)
@@ -270,7 +270,7 @@ def pixels(
         # In the coordinates of the box; hulls extend as far beyond their vertices as the boxes do.
         points = (vertices - middle[:, None]) / half[:, None]
         around = np.maximum(vertices.min(axis=1) - low, high - vertices.max(axis=1))
-        corners = Corners(points, around / half * (1.0 + 8.0 * UNIT) + 8.0 * UNIT * (1.0 + np.abs(middle) / half))
+        corners = HullCorners(points, around / half * (1.0 + 8.0 * UNIT) + 8.0 * UNIT * (1.0 + np.abs(middle) / half))
     return _clipped(Forms(forms, remainder, corners), is_deep=is_deep)
 
 

@@ -21,7 +21,7 @@ MOST_OPEN = 3  # the most neurons of unknown sign whose patterns are tried one b
 
 
 @dataclass(frozen=True, eq=False)
-class Planes:
+class PartingPlanes:
     """C candidates for each of B boxes e ∈ [−1, 1]^d: the side is certain where |slopes · e + offset| > slack.
 
     slopes (B, C, d), offset and slack (B, C); the slack is infinite if there is no candidate. margin and inconsistency
@@ -40,7 +40,7 @@ class Planes:
 def find_planes(
     bounder: Bounder, cell: int, low: np.ndarray, high: np.ndarray, margin: np.ndarray, inconsistency: np.ndarray,
     *, asks_attention: bool,
-) -> Planes:  # fmt: skip
+) -> PartingPlanes:  # fmt: skip
     """The candidates on boxes with corners low and high (B, d) in t and known enclosures (B, 2), in one knot cell."""
     d = low.shape[1]
     with np.errstate(over="ignore", invalid="ignore"):
@@ -54,7 +54,9 @@ def find_planes(
         return _with_neurons(rivals, bounder, passed, inputs, cell, low, high, margin)
 
 
-def _rival_planes(margins: Readout, last: Forms, d: int, margin: np.ndarray, inconsistency: np.ndarray) -> Planes:
+def _rival_planes(
+    margins: Readout, last: Forms, d: int, margin: np.ndarray, inconsistency: np.ndarray
+) -> PartingPlanes:
     """One candidate for each other class: where its logit equals that of the label."""
     slopes, offset, slack = margins.planes(last, d)
     least, _ = margins.bounds(last)
@@ -69,13 +71,13 @@ def _rival_planes(margins: Readout, last: Forms, d: int, margin: np.ndarray, inc
     sides = np.stack([before, beyond], axis=2)
     known = np.tile(inconsistency[:, None, None], (1, count, 2, 1))
     is_possible = (sides[..., 0] <= sides[..., 1]).all(axis=2)
-    return Planes(slopes, offset, np.where(is_possible, slack, np.inf), sides, known, inconsistency)
+    return PartingPlanes(slopes, offset, np.where(is_possible, slack, np.inf), sides, known, inconsistency)
 
 
 def _with_neurons(
-    rivals: Planes, bounder: Bounder, passed: Passed, inputs: list[Forms], cell: int,
+    rivals: PartingPlanes, bounder: Bounder, passed: Passed, inputs: list[Forms], cell: int,
     low: np.ndarray, high: np.ndarray, margin: np.ndarray,
-) -> Planes:  # fmt: skip
+) -> PartingPlanes:  # fmt: skip
     """Add candidates for up to MOST_OPEN neurons of unknown sign, with enclosures that hold for all their patterns."""
     bits = np.concatenate([np.zeros((len(low), 0), dtype=np.uint8), *passed.bits], axis=1)
     is_open = bits == OPEN
@@ -100,7 +102,7 @@ def _with_neurons(
                 reach[chosen, place, side] = _meet(rivals.inside[chosen], union)
     known = np.tile(margin[:, None, None], (1, MOST_OPEN, 2, 1))
     rival_reach = np.tile(inside[:, None, None], (1, rivals.offset.shape[1], 2, 1))
-    return Planes(
+    return PartingPlanes(
         np.concatenate([rivals.slopes, slopes], axis=1), np.concatenate([rivals.offset, offset], axis=1),
         np.concatenate([rivals.slack, slack], axis=1), np.concatenate([rivals.margin, known], axis=1),
         np.concatenate([rival_reach, reach], axis=1), inside,

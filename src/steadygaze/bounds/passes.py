@@ -14,8 +14,8 @@ from ..network.layers import Layer
 from ..network.steps import Step
 from ..tolerances import FLOOR, LEAST, gamma, up
 from . import box_kernels as kernels
-from .decisions import OPEN, Decided, decide
-from .forms import Corners, Forms, through, unknown
+from .decisions import OPEN, DecidedLayer, decide
+from .forms import Forms, HullCorners, through, unknown
 from .norms import ABOVE
 
 Segments = tuple[tuple[Step, ...], ...]
@@ -83,7 +83,7 @@ class Readout:
         is_known = np.isfinite(offset) & np.isfinite(slack) & np.isfinite(slopes).all(axis=2)
         return slopes, offset, np.where(is_known, slack, np.inf)
 
-    def at_corners(self, forms: Forms, corners: Corners) -> tuple[np.ndarray, np.ndarray]:
+    def at_corners(self, forms: Forms, corners: HullCorners) -> tuple[np.ndarray, np.ndarray]:
         """Values (B, V, R) at the corners of polytopes, of affine functions close to the given ones.
 
         Also bounds (B, R) on the distance between the two functions anywhere on the polytope; infinite if unknown.
@@ -132,7 +132,7 @@ class Passed:
 def decide_layers(
     segments: Segments, layers: Sequence[Layer], image: Forms, parameters: int = 0, room: int = 0,
     weights: Sequence[np.ndarray] | None = None,
-) -> Iterator[Decided]:  # fmt: skip
+) -> Iterator[DecidedLayer]:  # fmt: skip
     """Carry values through the classifier, layer by layer.
 
     The first `parameters` coordinates of the forms are those of theta; every layer may add `room` generators.

@@ -55,7 +55,7 @@ def compare(
     if share is not None and fail_if_worse is None:
         raise OptionError("--share goes with --fail-if-worse NUMBER; give both, or leave it out")
     from .. import api  # noqa: PLC0415 (slow to import)
-    from ..compare.worsening import Gate  # noqa: PLC0415 (slow to import)
+    from ..compare.worsening import WorseningGate  # noqa: PLC0415 (slow to import)
     from ..results import store  # noqa: PLC0415 (slow to import)
     from .comparison_text import describe_comparison, describe_gate  # noqa: PLC0415 (slow to import)
     from .printing import knows_shares, print_json, print_notes  # noqa: PLC0415 (slow to import)
@@ -74,7 +74,7 @@ def compare(
     comparison = api.compare(directories, delta=delta, tau=tau, gamma=gamma, top=top)
     summary = comparison.summary()
     files = [] if out is None else save_comparison(comparison, out, force=force)
-    gate = None if fail_if_worse is None else Gate.of(comparison, share or "CR&AR", fail_if_worse)
+    gate = None if fail_if_worse is None else WorseningGate.of(comparison, share or "CR&AR", fail_if_worse)
     if json:
         judged = {} if gate is None else {"fail_if_worse": gate.plain()}
         print_json(summary | judged | {"output": {"files": [str(path) for path in files]}})

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from ..attention.measures import Measure
 from ..attention.measures.distance import DISTANCE
-from ..compare.worsening import Gate
+from ..compare.worsening import WorseningGate
 from ..labels import Label
 from ..requirement import Outcome
 from ..words import number_text, percent_up, rounded, rounded_down, rounded_up, share_text
@@ -53,7 +53,7 @@ def describe_comparison(summary: Mapping[str, Any], *, files: Sequence[Path] = (
     print_places(console, "written", files)
 
 
-def describe_gate(gate: Gate) -> None:
+def describe_gate(gate: WorseningGate) -> None:
     """Print whether each result is worse than the baseline by more than allowed, and the outcome of all."""
     console = Console(highlight=False, emoji=False)
     for name, bounds, outcome in gate.later:

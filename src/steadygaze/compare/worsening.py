@@ -40,7 +40,7 @@ def judge_worsening(
 
 
 @dataclass(frozen=True)
-class Gate:
+class WorseningGate:
     """Every later result against the first, the baseline. later: name, proved bounds of the share, outcome of each."""
 
     share: str
@@ -49,7 +49,7 @@ class Gate:
     later: tuple[tuple[str, Bounds, Outcome], ...]
 
     @classmethod
-    def of(cls, comparison: Comparison, share: str, allowed: float) -> "Gate":
+    def of(cls, comparison: Comparison, share: str, allowed: float) -> "WorseningGate":
         """Judge the results of a comparison."""
         (_, baseline), *others = [
             (name, result.areas[share]) for name, result in zip(comparison.names, comparison.results, strict=True)

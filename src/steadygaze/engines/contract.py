@@ -39,7 +39,7 @@ AUTO, MAP, REFINE = "auto", "map", "refine"
 """The method "auto", and the two methods that it chooses from."""
 
 MOST_REGIONS = 200_000
-""""auto" chooses the map if up to this many regions are expected: seconds to minutes."""
+"""The method "auto" chooses the map if up to this many regions are expected: seconds to minutes."""
 
 CORNER = "corner"
 """The search line that ends at the vertex of the domain farthest from zero."""
@@ -122,7 +122,7 @@ def refuse_curved(question: "Question", method: str) -> str:
 
 
 def changing_maps(question: "Question", *, is_search: bool = False) -> str | None:
-    """What changes within a region, so that only bounds can prove the attention; None if nothing changes.
+    """A clause that says which maps change within a region, where only bounds can prove attention; None if none do.
 
     If maps contain the image, a map can still label regions with straight borders; a search cannot.
     """

@@ -8,7 +8,7 @@ box: only its regions could show whether entries tie on a part with volume.
 import numpy as np
 
 from ..bounds.bounder import Bounder
-from ..bounds.decisions import OFF, Decided
+from ..bounds.decisions import OFF, DecidedLayer
 from ..bounds.passes import decide_layers
 from ..budget import OPTIONAL, Budget, is_over
 from ..compound import Compound
@@ -69,7 +69,7 @@ def free_of_ties(compound: Compound, bounder: Bounder, cell: int, low: np.ndarra
     return ~np.any([part.any(axis=1) for part in harmful], axis=0)
 
 
-def _may_tie(layer: Layer, found: Decided) -> np.ndarray:
+def _may_tie(layer: Layer, found: DecidedLayer) -> np.ndarray:
     """Which entries (B, n) are not surely below their window's entry with the largest centre; NaN counts as such."""
     may = np.zeros(found.bits.shape, dtype=bool)
     if not len(layer.entries):

@@ -16,7 +16,7 @@ from ..network.steps import Segment
 from ..regions.patterns import unpack
 from ..regions.region import RegionSet
 from ..tolerances import DOUBT, LEAST, UNIT, gamma
-from .value_numbers import ZERO, NumberedGraph, Numbers
+from .value_numbers import ZERO, NumberedGraph, ValueNumbers
 
 if TYPE_CHECKING:
     from ..exact.network_forms import WholeForms
@@ -76,7 +76,7 @@ class PatternPoints:
 
     def value_numbers(self, bits: list[np.ndarray], cell: int, states: np.ndarray) -> list[np.ndarray]:
         """Numbers (n,) of every layer's inputs on a region; equal numbers mean equal values."""
-        numbers, keys = Numbers(), self._pixel_keys(cell)
+        numbers, keys = ValueNumbers(), self._pixel_keys(cell)
         if keys is None:
             inside = numbers.fresh(len(states))
         else:
@@ -98,7 +98,7 @@ class PatternPoints:
                 found[cells == cell] |= is_same & (one == 0)[cells == cell] & (two == 0)[cells == cell]
         return found
 
-    def _numbers(self, numbers: Numbers, pixels: np.ndarray, bits: list[np.ndarray]) -> list[np.ndarray]:
+    def _numbers(self, numbers: ValueNumbers, pixels: np.ndarray, bits: list[np.ndarray]) -> list[np.ndarray]:
         """Numbers (n,) of every layer's inputs under a pattern, given those of the pixels."""
 
         def choose(layer: int, entries: np.ndarray, place: slice) -> np.ndarray:
@@ -145,7 +145,7 @@ class PatternPoints:
         """The bits at an image, given its exact pixels as forms without coordinates."""
         if forms.radii is not None:
             return None
-        numbers, whole = Numbers(), int(forms.denominator)
+        numbers, whole = ValueNumbers(), int(forms.denominator)
         listed = [min(max(int(number), 0), whole) for number in forms.rows[:, -1]]
         # Each quotient is rounded once; 0 and 1 are exact.
         values = np.array([[number / whole for number in listed]])

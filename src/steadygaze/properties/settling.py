@@ -139,7 +139,7 @@ def label_pieces(
     """The regions split along the argmax, with the proved label of each piece.
 
     Bounds come first (`classify`). Among the pieces that they leave open, exact arithmetic settles those with wide
-    strips, or all of them if no piece is surely lost, but at most a `share`-th part of what is affordable. Once the
+    strips, or all of them if no piece is surely lost, but at most a `share`-th part of the affordable number. Once the
     budget is over, the rest stays open.
     """
     pieces = classify(compound, regions, label, budget)

@@ -49,7 +49,7 @@ class TieMove:
     @classmethod
     def between(cls, numbered: NumberedGraph, layer: int, winner: int, entry: int) -> "TieMove | None":
         """The move, or None if the two entries are sums of different kinds, or too many values would be compared."""
-        return _Builder(numbered).build(layer, winner, entry)
+        return _MoveBuilder(numbered).build(layer, winner, entry)
 
     def applies(self, bits: Sequence[np.ndarray], is_same_pixel: np.ndarray) -> np.ndarray:
         """Under which patterns (B,) the winner wins and the entry equals it by construction.
@@ -83,7 +83,7 @@ class TieMove:
         return np.logical_or.reduceat(own, pairs.first[:-1], axis=1)
 
 
-class _Builder:
+class _MoveBuilder:
     """Collects the pairs of values that two entries of a window depend on."""
 
     def __init__(self, numbered: NumberedGraph) -> None:

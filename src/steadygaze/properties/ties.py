@@ -28,7 +28,7 @@ from ..regions.region import RegionSet
 from ..tolerances import gamma
 from .pattern_points import OWN, PatternPoints, advance, window_starts
 from .tie_moves import TieMove
-from .value_numbers import Numbers
+from .value_numbers import ValueNumbers
 
 MOST_WORK = 2_000_000_000
 """The most multiplications to spend on ties, a few seconds; regions left over may depend on the rule."""
@@ -347,7 +347,7 @@ class _Ties:
 
     def _gradient_numbers(self, bits: list[np.ndarray], possible: list[np.ndarray]) -> list[np.ndarray]:
         """Numbers (n,) of every layer's inputs; equal numbers mean equal gradients, whichever possible entries win."""
-        numbers = Numbers()
+        numbers = ValueNumbers()
         pixels = np.array([numbers.of(("pixel", i)) for i in range(self.compound.perturbed.x0.size)], dtype=np.int64)
 
         def choose(layer: int, entries: np.ndarray, place: slice) -> np.ndarray:

@@ -22,7 +22,7 @@ ZERO = 0
 
 
 @dataclass
-class Numbers:
+class ValueNumbers:
     """The numbers given so far, by the key that each stands for."""
 
     known: dict[object, int] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class Numbers:
         return np.array([self.of(object()) for _ in range(count)], dtype=np.int64)
 
 
-class _Rows(NamedTuple):
+class _Sums(NamedTuple):
     """The sums of a node, grouped by the entries that they read and by their weights.
 
     supports (S, k): sets of entries, padded with −1; support (n,): the set of every sum. kinds: the weights (and for
@@ -52,7 +52,7 @@ class _Rows(NamedTuple):
     is_copy: np.ndarray
 
     @classmethod
-    def of(cls, index: np.ndarray, weights: np.ndarray, bias: np.ndarray, *, is_gradient: bool) -> "_Rows":
+    def of(cls, index: np.ndarray, weights: np.ndarray, bias: np.ndarray, *, is_gradient: bool) -> "_Sums":
         """Sums of entries index (n, k), −1 for none, with weights (n, k) and biases (n,)."""
         supports, support = np.unique(index, axis=0, return_inverse=True)
         bias = np.zeros(len(index)) if is_gradient else bias + 0.0
@@ -62,7 +62,7 @@ class _Rows(NamedTuple):
         is_copy &= (weights[:, :1] == 1.0).all(axis=1)
         return cls(supports, support.ravel(), [row.tobytes() for row in kinds], kind.ravel(), bias, is_copy)
 
-    def number(self, numbers: Numbers, values: np.ndarray, salt: str) -> np.ndarray:
+    def number(self, numbers: ValueNumbers, values: np.ndarray, salt: str) -> np.ndarray:
         """The numbers (n,) of the sums, given those of the entries."""
         seen = np.where(self.supports >= 0, values[self.supports], ZERO)
         distinct, column = np.unique(seen, axis=0, return_inverse=True)
@@ -86,7 +86,7 @@ class NumberedGraph:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self._rows: dict[tuple[int, bool], _Rows] = {}
+        self._rows: dict[tuple[int, bool], _Sums] = {}
         self._terms: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
         self._places: dict[int, tuple[int, slice]] = {}
         for layer, frame in enumerate(graph.frames):
@@ -125,7 +125,7 @@ class NumberedGraph:
 
     def number(
         self,
-        numbers: Numbers,
+        numbers: ValueNumbers,
         pixels: np.ndarray,
         bits: Sequence[np.ndarray],
         choose: Callable[[int, np.ndarray, slice], np.ndarray],
@@ -156,7 +156,7 @@ class NumberedGraph:
         return found
 
     def _linear(
-        self, numbers: Numbers, place: int, node: Node, inputs: list[np.ndarray], *, is_gradient: bool
+        self, numbers: ValueNumbers, place: int, node: Node, inputs: list[np.ndarray], *, is_gradient: bool
     ) -> np.ndarray:
         operator, shapes = node.operator, [self.graph.shape_of(value) for value in node.inputs]
         if isinstance(operator, Reshape):
@@ -167,7 +167,7 @@ class NumberedGraph:
         if isinstance(operator, ScaleShift) and operator.is_rounded:
             return _scaled(numbers, operator, inputs[0].reshape(shapes[0]), node.shape, is_gradient=is_gradient)
         if (place, is_gradient) not in self._rows:
-            self._rows[place, is_gradient] = _Rows.of(*self.terms_of(place), is_gradient=is_gradient)
+            self._rows[place, is_gradient] = _Sums.of(*self.terms_of(place), is_gradient=is_gradient)
         rows, values = self._rows[place, is_gradient], np.concatenate(inputs)
         if _is_known(operator):
             return rows.number(numbers, values, "mean" if isinstance(operator, Mean | AveragePool) else "")
@@ -216,7 +216,7 @@ def _terms_of(node: Node, shapes: list[Shape]) -> tuple[np.ndarray, np.ndarray, 
 
 
 def _scaled(
-    numbers: Numbers, operator: ScaleShift, values: np.ndarray, shape: Shape, *, is_gradient: bool
+    numbers: ValueNumbers, operator: ScaleShift, values: np.ndarray, shape: Shape, *, is_gradient: bool
 ) -> np.ndarray:
     """The numbers (n,) of a ScaleShift with rounded factor and shift, by the exact numbers that define it."""
     names = ["multiplier", "gain", "divisor"] + ["mean", "offset"] * (not is_gradient)

@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 
 from steadygaze.attention.inconsistency import Inconsistency
-from steadygaze.attention.map_errors import Settled
+from steadygaze.attention.map_errors import RecomputedCurves
 from support.oracles.exact_numbers import to_decimal
 
 Vector = tuple[Fraction, ...]
@@ -25,10 +25,10 @@ class GivenErrors:
         self.curves, self.coarse, self.own = curves, coarse, coarse if own is None else own
         self.finest = 1e-9
 
-    def settle(self, chosen: np.ndarray, spans: object) -> Settled:
+    def settle(self, chosen: np.ndarray, spans: object) -> RecomputedCurves:
         regions = np.flatnonzero(np.isin(self.curves.curve, chosen))
         slack = np.full(len(self.curves.curve_cell), self.own)
-        return Settled(regions, replace(self.curves, curve=self.curves.curve[regions]), slack)
+        return RecomputedCurves(regions, replace(self.curves, curve=self.curves.curve[regions]), slack)
 
 
 @dataclass(frozen=True)

@@ -94,7 +94,7 @@ def carried_values_bend(patch: pytest.MonkeyPatch) -> None:
 def remainder_of_carried_values_dropped(patch: pytest.MonkeyPatch) -> None:
     true = passes.decide
 
-    def decide(layer: Layer, *arguments: object) -> decisions.Decided:
+    def decide(layer: Layer, *arguments: object) -> decisions.DecidedLayer:
         found = true(layer, *arguments)  # type: ignore[arg-type]
         found.output.remainder[:, layer.carried] = 0.0
         return found

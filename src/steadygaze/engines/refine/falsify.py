@@ -28,7 +28,7 @@ SAME = 1e-9  # thetas closer than this, in units of the domain, count as one
 Seen = list[tuple[np.ndarray, np.ndarray]]  # points (N, d) and their excess (N,)
 
 
-class Violations(NamedTuple):
+class FoundViolations(NamedTuple):
     """Distinct thetas (N, d), at most 16, that violate at least one of the wanted properties."""
 
     thetas: np.ndarray
@@ -47,7 +47,7 @@ def falsify(
     original: np.ndarray | None = None,
     work: int = WORK,
     budget: Budget | None = None,
-) -> Violations:
+) -> FoundViolations:
     """Search the domain for thetas that violate a property; δ is absolute.
 
     original (K', C, H, W): the filtered maps of the unperturbed image, computed if not given. Every theta found
@@ -95,7 +95,7 @@ class _Search:
         if clear.any():
             self.found += self._chosen(points[clear], excess[clear], kind)
 
-    def collect(self) -> Violations:
+    def collect(self) -> FoundViolations:
         """Measure the found points, and keep those that violate by more than rounding."""
         has_attention = self.wanted is not Property.CR
         points: list[np.ndarray] = []
@@ -110,7 +110,7 @@ class _Search:
         kept = np.flatnonzero(is_label | is_attention)
         measured, spent = Measured(*(column[kept] for column in found)), self.passes
         counts = spent.forward_passes, spent.multiplications
-        return Violations(thetas[kept], measured, is_label[kept], is_attention[kept], *counts)
+        return FoundViolations(thetas[kept], measured, is_label[kept], is_attention[kept], *counts)
 
     def _descend(self, points: np.ndarray, excess: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Steepest descent of the margin from the best points; returns all visited points and their excess."""

@@ -28,7 +28,7 @@ from .boxes import Boxes, State, attention_codes, label_codes
 from .parted_boxes import Parted
 
 LOST = 1e-6  # if regions leave more than this share of an EXACT box uncovered, rounding cannot be the cause
-UNTOLD = -1  # the winner of a piece where an unknown class beats the label
+UNKNOWN_WINNER = -1  # the winner of a piece where an unknown class beats the label
 
 
 @dataclass(frozen=True)
@@ -218,9 +218,9 @@ class MergedAnswer(DeltaAnswer):
         polytopes = box_polytopes(boxes.low[chosen], boxes.high[chosen], boxes.sides[chosen])
         volumes, codes = polytopes.volumes, self.label_codes[chosen]
         pieces = Pieces(
-            polytopes=polytopes, region=chosen, winner=np.where(codes == Kept.NO, UNTOLD, self.label), cuts=boxes.cuts,
-            label=self.label, margin=boxes.margin[chosen], slack=np.zeros(len(chosen)), most_strip=volumes,
-            witnesses=self.witnesses,
+            polytopes=polytopes, region=chosen, winner=np.where(codes == Kept.NO, UNKNOWN_WINNER, self.label),
+            cuts=boxes.cuts, label=self.label, margin=boxes.margin[chosen], slack=np.zeros(len(chosen)),
+            most_strip=volumes, witnesses=self.witnesses,
         )  # fmt: skip
         strip = np.where(codes == Kept.UNKNOWN, volumes, 0.0)
         own = JointPieces(pieces, self.attention_codes[chosen], strip, np.zeros(len(chosen)))

@@ -43,7 +43,7 @@ class Parted:
 
     @classmethod
     def join(cls, parts: list["Parted"]) -> "Parted":
-        """Concatenate parts, of which there must be at least one."""
+        """Concatenate one or more parts."""
         return cls(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(cls)))
 
     def take(self, chosen: np.ndarray) -> "Parted":

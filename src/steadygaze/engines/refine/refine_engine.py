@@ -65,7 +65,7 @@ class RefineEngine(Engine):
         # The threads share boxes instead of matrix products.
         with products_on_one_thread():
             threads = options.threads or os.cpu_count() or 1
-            return _Run(question, until, options.goal or "map", budget, threads, progress).result(earlier)
+            return _Refinement(question, until, options.goal or "map", budget, threads, progress).result(earlier)
 
     def restore(self, content: dict[str, Any], folder: Path, question: Question) -> RefineTiling:
         return restore_tiling(content, folder, question)
@@ -98,7 +98,7 @@ def _earlier(given: str | Path | Result, question: Question) -> RefineTiling:
     return earlier
 
 
-class _Run:
+class _Refinement:
     """One refinement.
 
     left: the open share of the domain; in_boxes: the part of it in open boxes; open: the number of open boxes; bounded:
@@ -159,7 +159,7 @@ class _Run:
                 self._falsify(plan.search_work * (EXACT_SEARCH_SHARE if self.until == "exact" else 1.0))
             with clock.phase("bounds"):
                 if plan.is_all_exact:
-                    self._put_aside(start, plan)
+                    self._set_aside(start, plan)
                 else:
                     self._bound_all(start, plan)
             if self.pending and not self._is_done():
@@ -286,7 +286,7 @@ class _Run:
             self.is_violated |= bool(self.question.is_violated(*sides).any())
         return bounded
 
-    def _put_aside(self, boxes: Boxes, plan: RefinePlan) -> None:
+    def _set_aside(self, boxes: Boxes, plan: RefinePlan) -> None:
         """Set all boxes aside, in parts small enough to check the limits in between."""
         regions = plan.regions or 1.0
         boxes = self._split_large(boxes, self.run_of_regions / regions)

@@ -19,15 +19,15 @@ from ...labels import Property
 from ...tolerances import BEYOND, TOUCH
 from .boundary_parts import Parts, differing_ends, facet_corners, frontier_points, make_parts, outermost_parts
 from .halfspaces import LinearProgramTroubleError
-from .traversal import Traversal, TraversedRegion
-from .visited import BoundaryPart, Visited
-from .walker import Line, Walker
+from .traversal import Traversal
+from .visited import BoundaryPart, TraversedRegion, Visited
+from .walker import SearchLine, Walker
 
 
 class BoundaryFollower:
     """The state of one run: the parts of all regions seen, and the frontier points still to be explored."""
 
-    def __init__(self, walker: Walker, line: Line) -> None:
+    def __init__(self, walker: Walker, line: SearchLine) -> None:
         self.walker, self.line = walker, line
         self.parts: dict[bytes, Parts] = {}
         self.beyond: dict[tuple[bytes, int], bytes | None] = {}
@@ -56,14 +56,14 @@ class BoundaryFollower:
         except LinearProgramTroubleError:
             return visited, None
 
-    def _other_lines(self) -> list[Line]:
+    def _other_lines(self) -> list[SearchLine]:
         """With one parameter the border has two points and leads nowhere: add lines from zero in both directions."""
         if self.walker.traversal.dimension > 1:
             return []
         ends = [end - self.line.start for end in (np.zeros(1), np.ones(1))]
-        return [Line(self.line.start, step, self.line.widths) for step in ends if np.abs(step).max() > TOUCH]
+        return [SearchLine(self.line.start, step, self.line.widths) for step in ends if np.abs(step).max() > TOUCH]
 
-    def _start_from_line(self, line: Line) -> None:
+    def _start_from_line(self, line: SearchLine) -> None:
         region = self.walker.attempt(self.walker.traversal.region_beyond, line.start, line.step)
         if region is None:
             return

@@ -21,8 +21,8 @@ from ...polytopes import Polygons
 from ...tolerances import DISTANCE, TOUCH, UNIT
 from .clipping_kernels import clipped_width
 from .labeller import Labeller
-from .traversal import Traversal, TraversedRegion, polygon_area
-from .visited import BoundaryPart, Visited
+from .traversal import Traversal
+from .visited import BoundaryPart, TraversedRegion, Visited, polygon_area
 
 Node = tuple[bytes, int]  # a part: the key of its region, and its place in `Parts.rows`
 KeyBeyond = Callable[[TraversedRegion, int], bytes | None]
@@ -74,7 +74,7 @@ def make_parts(labeller: Labeller, visited: Visited, wanted: Property) -> Parts:
         if visited.attention != Label.AR:
             rows += _slab_rows(labeller, region)
     if wanted is not Property.AR and visited.classification != Label.CR:
-        if visited.classification == Label.MR or not labeller.tells_kept_part(visited):
+        if visited.classification == Label.MR or not labeller.has_certain_kept_part(visited):
             return nowhere  # a tie up to rounding is not kept
         forms = labeller.leads(region).T
         # A lead without a (divisible) slope is constant: only its sign counts.

@@ -73,7 +73,7 @@ def pass_region(halfspaces, start, step, scratch, found):
     """Find where the tilted line from start to start + step enters and leaves a region, and the facet where it leaves.
 
     Writes these to `found` (3,); a line that ends inside leaves at 1, by facet −1. scratch: (3, F). Returns False if
-    the line misses the region. `walker.Line` explains the tilt.
+    the line misses the region. `walker.SearchLine` explains the tilt.
     """
     count, d = halfspaces.shape[0], start.shape[0]
     gap, speed, chosen = scratch[0], scratch[1], scratch[2]

@@ -26,8 +26,8 @@ from ...regions.forward_error import coverage, forward_errors
 from ...tolerances import FEASIBILITY, LEAST, UNIT, gamma
 from .form_kernels import lead_ranges
 from .halfspaces import LinearProgramTroubleError
-from .traversal import CLIPS, Roof, Traversal, TraversedRegion
-from .visited import Visited
+from .traversal import CLIPS, Roof, Traversal
+from .visited import TraversedRegion, Visited
 
 UNKNOWN = (-np.inf, np.inf)
 LEAST_DRIFT = np.array([[32.0], [0.0]])
@@ -231,7 +231,7 @@ class Labeller:
             return self._slack
         return min(self._slack, self._prove(visited.region)[1])
 
-    def tells_kept_part(self, visited: Visited) -> bool:
+    def has_certain_kept_part(self, visited: Visited) -> bool:
         """Whether float64 shows where the label wins on a region that does not keep it everywhere.
 
         For an undecided region: whether the label surely wins at its inner point.

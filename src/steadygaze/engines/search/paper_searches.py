@@ -23,10 +23,9 @@ from ...tolerances import AREA
 from ..contract import CORNER, W_DELTA, W_SHARE, RunOptions, products_on_one_thread
 from .boundary_follower import BoundaryFollower
 from .search_tiling import SearchTiling
-from .traversal import TraversedRegion
-from .visited import Holds, Visited
+from .visited import Holds, TraversedRegion, Visited
 from .visited_shares import unknown_shares, visited_shares
-from .walker import Line, Walker, check_visited
+from .walker import SearchLine, Walker, check_visited
 
 OTHER = {Holds.EVERYWHERE: Holds.NOWHERE, Holds.NOWHERE: Holds.EVERYWHERE}
 
@@ -41,7 +40,9 @@ def search(
     """
     domain = question.perturbed.domain
     path = (
-        None if method == "bfs" else Line.through(domain, _parse_end(CORNER if options.line is None else options.line))
+        None
+        if method == "bfs"
+        else SearchLine.through(domain, _parse_end(CORNER if options.line is None else options.line))
     )
     usual = W_DELTA if question.attention.measure == DISTANCE else W_SHARE
     w_delta = usual if options.w_delta is None else options.w_delta
@@ -131,7 +132,7 @@ def breadth_first(walker: Walker, start: np.ndarray) -> list[Visited]:
 class BoundarySearch:
     """GBS: search along the line for the boundary, then follow it; holds the queue Q and the observed patterns OBS."""
 
-    def __init__(self, walker: Walker, line: Line, w_delta: float) -> None:
+    def __init__(self, walker: Walker, line: SearchLine, w_delta: float) -> None:
         self.walker, self.line, self.w_delta = walker, line, w_delta
         self.queue: list[tuple[float, int, TraversedRegion, bool]] = []
         self.observed: set[bytes] = set()

@@ -12,8 +12,7 @@ from ...properties.joint import Shares
 from ...question import Question
 from ...results.arrays import Shapes, check_range, require, shaped
 from ...results.export import Block, Part, shape_columns
-from .traversal import TraversedRegion
-from .visited import ATTENTIONS, CLASSIFICATIONS, BoundaryPart, Visited
+from .visited import ATTENTIONS, CLASSIFICATIONS, BoundaryPart, TraversedRegion, Visited
 
 SHAPES: Shapes = {
     "halfspaces": (np.float64, ("facets", "axes+1")),

@@ -45,7 +45,7 @@ class SolidRegion(NamedTuple):
     bent: float
 
 
-class Part(NamedTuple):
+class SolidPart(NamedTuple):
     """A part of a polyhedron: vertices (V, 3), volume, `bent` as above; on_rows (V,): whether each is on a new face."""
 
     vertices: np.ndarray
@@ -105,7 +105,7 @@ class SolidCutter:
             bent=bent,
         )
 
-    def part(self, vertices: np.ndarray, faces: Faces, rows: np.ndarray) -> Part | None:
+    def part(self, vertices: np.ndarray, faces: Faces, rows: np.ndarray) -> SolidPart | None:
         """The part of a polyhedron where rows (M, 4) are ≥ 0; None if it has no volume. Raises BrokenSolidError."""
         room, sources = len(self._solid.points), np.full(len(faces.starts) - 1, -1)
         while len(vertices) >= room or len(faces.loops) >= 6 * room or len(faces.starts) >= room:
@@ -130,7 +130,7 @@ class SolidCutter:
         loops, starts = self._faces()
         for face in np.flatnonzero(self._solid.sources[0, : len(starts) - 1] >= 0):
             on_rows[loops[starts[face] : starts[face + 1]]] = True
-        return Part(points, volume, bent, on_rows)
+        return SolidPart(points, volume, bent, on_rows)
 
     def _faces(self) -> tuple[np.ndarray, np.ndarray]:
         solid = self._solid

@@ -7,21 +7,20 @@ the other.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy.spatial import ConvexHull, HalfspaceIntersection, QhullError
+from scipy.spatial import QhullError
 
 from ...accuracy import Accuracy, WalkMeasures
 from ...compound import CLIP_LAYERS, CellProgram, Compound, Program
-from ...tolerances import BEYOND, DISTANCE, SHORTEST
+from ...tolerances import BEYOND, DISTANCE, SHORTEST, SLOW
 from . import traversal_kernels as kernels
-from .cell_finding import cell_beyond
 from .halfspaces import FacetFinder, LinearPrograms, LinearProgramTroubleError
 from .measuring_kernels import finish
 from .solids import BrokenSolidError, Faces, SolidCutter
+from .visited import TraversedRegion, make_key
 
 CLIPS = 256  # the most half-planes that may cut one polygon: bounds the rounding of its vertices
 # The fixed point of the unit cube that sets the direction at a theta; no symmetry of the domain contains it.
@@ -43,73 +42,6 @@ class Shape(NamedTuple):
 
 class LostRegionError(Exception):
     """No region was found where one must exist: it is thinner than the tolerances, or a linear program failed."""
-
-
-@dataclass(frozen=True, eq=False)
-class TraversedRegion:
-    """A region with volume, in t, of the true dimension d.
-
-    halfspaces (F, d+1): unit inward normals and offsets, n·t + c ≥ 0, none redundant. sources (F,): the neuron behind
-    each facet, numbered through all layers of the program (for a window, the entry that reaches the winner there);
-    −1 − (2·axis + side) for a side of the knot cell's box; −1 − 2d for the line between two halves of a box. centres
-    (F, d): a point inside each facet. inside (d,): a point strictly inside. clip and pattern: packed bits of the clip's
-    and the classifier's neurons. logits (d+1, K): slope in t and constant. corners (V, d): the vertices, up to three
-    dimensions; faces: those of a polyhedron with these corners. box: the lowest and highest corner (d,) of the knot
-    cell. clearance (L,): for each classifier layer, the smallest distance of a neuron from its kink at `inside`,
-    divided by its scale (see `measuring_kernels`). known_volume: the volume, if stored or measured. The last five are
-    None if unknown.
-    """
-
-    cell: int
-    clip: bytes
-    pattern: bytes
-    halfspaces: np.ndarray
-    sources: np.ndarray
-    centres: np.ndarray
-    inside: np.ndarray
-    logits: np.ndarray
-    corners: np.ndarray | None = None
-    faces: Faces | None = None
-    box: tuple[np.ndarray, np.ndarray] | None = None
-    clearance: np.ndarray | None = None
-    known_volume: float | None = None
-
-    @cached_property
-    def key(self) -> bytes:
-        """The identity of this region: the knot cell and the pattern of all layers."""
-        return make_key(self.cell, self.clip, self.pattern)
-
-    @property
-    def dimension(self) -> int:
-        return len(self.inside)
-
-    @cached_property
-    def vertices(self) -> np.ndarray:
-        """The vertices (V, d); counter-clockwise in two dimensions."""
-        if self.corners is not None:
-            return self.corners
-        if self.dimension == 1:
-            return np.sort(self.centres, axis=0)
-        found = HalfspaceIntersection(-self.halfspaces, self.inside).intersections
-        if self.box is not None:
-            found = np.clip(found, *self.box)  # no theta of the domain lies outside the box
-        if self.dimension > 2:
-            return found
-        return found[np.argsort(np.arctan2(*(found - self.inside).T[::-1]), kind="stable")]
-
-    @cached_property
-    def volume(self) -> float:
-        """The volume as a share of the domain: length in one dimension, area in two."""
-        if self.known_volume is not None:
-            return self.known_volume
-        points = self.vertices
-        if self.dimension == 1:
-            return float(points[1, 0] - points[0, 0])
-        return polygon_area(points) if self.dimension == 2 else float(ConvexHull(points).volume)
-
-    def contains(self, point: np.ndarray, *, within: float = 1e-9) -> bool:
-        """Return whether a point (d,) satisfies all half-spaces, up to a distance."""
-        return bool((self.halfspaces[:, :-1] @ point + self.halfspaces[:, -1] >= -within).all())
 
 
 class Roof(NamedTuple):
@@ -138,17 +70,6 @@ class Roof(NamedTuple):
             or (standing.missed > self.missed).any()
             or (standing.most_drift > self.most_drift).any()
         )
-
-
-def make_key(cell: int, clip: bytes, pattern: bytes) -> bytes:
-    """The key of the region with these bits in a knot cell."""
-    return cell.to_bytes(4, "big") + clip + pattern
-
-
-def polygon_area(corners: np.ndarray) -> float:
-    """The area of a convex polygon (V, 2), counter-clockwise."""
-    edges = corners - corners[0]
-    return float(0.5 * (edges[:-1, 0] * edges[1:, 1] - edges[:-1, 1] * edges[1:, 0]).sum())
 
 
 class Traversal:
@@ -439,3 +360,28 @@ class Traversal:
             point -= (normal @ point + offset) * normal
             if region.contains(point, within=0.0):
                 yield point
+
+
+def cell_beyond(cells: Sequence[CellProgram], dimension: int, point: np.ndarray, direction: np.ndarray) -> int:
+    """The number of the cell that a point (d,) enters when it moves in a direction, tilted by less than any rounding.
+
+    The axes, with the signs of the direction, break ties, as they do for kinks in `traversal_kernels.settle`.
+    """
+    if len(cells) == 1:
+        return 0
+    step = direction / max(float(np.abs(direction).max()), 1e-300)
+    signs = np.where(direction < 0.0, -1.0, 1.0)
+    moved = point + BEYOND * np.where(np.abs(step) < 1e-6, 1e-3 * signs, step)
+    low, high = (np.array([getattr(cell, end)[:dimension] for cell in cells]) for end in ("low", "high"))
+    outside = np.maximum(low - moved, moved - high).max(axis=1)
+    nearest = int(np.argmin(outside))
+    is_same_box = (low == low[nearest]).all(axis=1) & (high == high[nearest]).all(axis=1)
+    halves = np.flatnonzero(is_same_box).tolist()
+    for row in cells[nearest].sides[:, [*range(dimension), -1]]:
+        value = float(row[:-1] @ point + row[-1])
+        if abs(value) <= DISTANCE * float(np.abs(row[:-1]).sum()):
+            ways = [float(row[:-1] @ step), *(row[:-1] * signs)]
+            value = next((way for way in ways if abs(way) > SLOW), 1.0)
+        if value < 0.0:
+            return next((half for half in halves if half != nearest), nearest)
+    return nearest

@@ -36,8 +36,8 @@ from ...regions.patterns import unpack
 from ...tolerances import NEAR, UNIT
 from .labeller import Labeller
 from .solids import BrokenSolidError
-from .traversal import Traversal, TraversedRegion, polygon_area
-from .visited import Visited
+from .traversal import Traversal
+from .visited import TraversedRegion, Visited, polygon_area
 
 CODES = {Label.CR: Kept.YES, Label.MR: Kept.NO, Label.AR: Kept.YES, Label.IR: Kept.NO, "": Kept.UNKNOWN}
 Rows = np.ndarray | None

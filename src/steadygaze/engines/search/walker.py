@@ -19,8 +19,8 @@ from .form_kernels import pass_region
 from .halfspaces import LinearProgramTroubleError
 from .labeller import Labeller
 from .solids import BrokenSolidError
-from .traversal import LostRegionError, Traversal, TraversedRegion
-from .visited import Visited
+from .traversal import LostRegionError, Traversal
+from .visited import TraversedRegion, Visited
 
 ASK_EVERY = 0.02  # seconds between two checks of the budget
 GRACE = 0.5  # seconds, after a limit, for the shares and the self-check of a partial result
@@ -103,7 +103,7 @@ class Walker:
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
+class SearchLine:
     """The search line in t, from zero at `start` (d,) to start + step; `widths` (d,) scale lengths back to theta.
 
     On real maps, the plain diagonal runs through hundreds of vertices. Ties are broken as if the line were
@@ -115,7 +115,7 @@ class Line:
     widths: np.ndarray
 
     @classmethod
-    def through(cls, domain: Domain, end: np.ndarray | None = None) -> "Line":
+    def through(cls, domain: Domain, end: np.ndarray | None = None) -> "SearchLine":
         """The line from zero to a theta of the domain; by default to the vertex of the domain farthest from zero."""
         bounds = f"the domain from {domain.low.tolist()} to {domain.high.tolist()}"
         if not domain.contains_zero:

@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib import colormaps
 
 from ...compound import Compound
-from ...engines.refine.merged_answer import UNTOLD
+from ...engines.refine.merged_answer import UNKNOWN_WINNER
 from ...labels import Kept
 from ...polytopes import Polygons, Polytopes, box_polytopes
 from ...properties.classification import strip_volumes
@@ -84,7 +84,7 @@ def make_tiles(result: Result) -> Tiles:
         codes = answer.label_codes[chosen]
         own = result.tiling.boxes.take(chosen)
         parts.append(box_polytopes(own.low, own.high, own.sides))
-        columns.append((chosen, np.where(codes == Kept.NO, UNTOLD, result.label), codes, own.margin))
+        columns.append((chosen, np.where(codes == Kept.NO, UNKNOWN_WINNER, result.label), codes, own.margin))
     if answers is not None:
         pieces, nothing = answers.pieces, np.zeros(len(answers.pieces))
         codes = JointPieces(pieces, nothing, strip_volumes(pieces, answers.regions), nothing).label_codes
