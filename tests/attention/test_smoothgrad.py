@@ -153,7 +153,7 @@ def test_a_question_differs_by_method_settings_and_noises():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("smoothgrad:n=0", "n is 0; expected 1 to 1000 noises"),
+        ("smoothgrad:n=0", "n is 0; expected a whole number from 1 to 1000"),
         ("smoothgrad:sigma=0", "sigma is 0.0; expected a deviation above 0"),
         ("smoothgrad:sigma=nan", "sigma is 'nan'; expected a number"),
         ("smoothgrad:n=2.5", "n is '2.5'; expected a whole number"),
@@ -161,7 +161,7 @@ def test_a_question_differs_by_method_settings_and_noises():
         ("smoothgrad:seed=-1", "seed is -1"),
         ("smoothgrad:sigmas=2", "did you mean 'sigma'"),
         ("gradient:n=1", "It has no settings"),
-        ("integrated:steps=0", "steps is 0; expected 1 to 1000 steps"),
+        ("integrated:steps=0", "steps is 0; expected a whole number from 1 to 1000"),
         ("occlusion:window=0", "window is 0; expected at least 1 pixel"),
         ("occlusion:window=29,stride=1", "larger than the image, which is 28×28; expected at most 28"),
         ("occlusion:stride=5", "stride is 5; expected 1 to 4"),

@@ -22,6 +22,6 @@ def find_kinds(folder: Iterable[str], package: str, base: type[Kind]) -> dict[st
             name = getattr(kind, "name")  # noqa: B009 (every base declares it)
             if name in found:
                 what = package.rpartition(".")[2].removesuffix("s")
-                raise InternalError(f"{module.__name__}: another file already defines the {what} '{name}'")
+                raise InternalError(f"{module.__name__}: another file already defines the {what} '{name}'; rename one")
             found[name] = kind()
     return dict(sorted(found.items()))

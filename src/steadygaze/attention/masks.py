@@ -55,7 +55,9 @@ class Mask:
         if not found.weights.any():
             raise OptionError(f"mask {found.text}: is empty, every weight is 0; mark the object, or {_ADVICE}")
         if (found.weights == 1.0).all():
-            raise OptionError(f"mask {found.text}: is full, every weight is 1, so nothing lies outside; mark less")
+            raise OptionError(
+                f"mask {found.text}: is full, every weight is 1, so nothing lies outside; mark only the object"
+            )
         return found
 
     @classmethod

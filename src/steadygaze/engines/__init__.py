@@ -186,7 +186,10 @@ def load(directory: str | Path, *, model: str | Path | None = None) -> "Result":
     def restore(content: dict[str, Any], folder: Path, question: "Question") -> "Tiling[Any]":
         method = content.get("method", MAP)
         if method not in ENGINES:
-            raise StoreError(f"{folder}: its method {str(method)[:20]!r} is not known; expected {', '.join(ENGINES)}")
+            raise StoreError(
+                f"{folder}: its method {str(method)[:20]!r} is not known; expected {', '.join(ENGINES)}; update "
+                "steadygaze, or run the verification again"
+            )
         return ENGINES[method].restore(content, folder, question)
 
     return store.load(directory, restore, model=model)

@@ -28,7 +28,7 @@ class GradCam(Method):
         names = layer_names(graph)
         if not names:
             raise OptionError(
-                "gradcam: the network has no convolutions, so no layer keeps places; use another --explain"
+                "gradcam: the network has no convolutions, so no layer has a height and a width; use another --explain"
             )
         if self.layer not in names:
             what = f"no layer {self.layer!r}" if self.layer else "the layer is missing"

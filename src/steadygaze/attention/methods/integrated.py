@@ -28,7 +28,7 @@ class Integrated(GradientMethod):
 
     def __post_init__(self) -> None:
         if not 1 <= self.steps <= MOST_STEPS:
-            raise OptionError(f"integrated: steps is {self.steps}; expected 1 to {MOST_STEPS} steps")
+            raise OptionError(f"integrated: steps is {self.steps}; expected a whole number from 1 to {MOST_STEPS}")
 
     @property
     def middles(self) -> np.ndarray:

@@ -31,7 +31,8 @@ class Occlusion(Method):
             raise OptionError(f"occlusion: window is {self.window}; expected at least 1 pixel")
         if not 1 <= self.stride <= self.window:
             raise OptionError(
-                f"occlusion: stride is {self.stride}; expected 1 to {self.window}, the window, to leave no gaps"
+                f"occlusion: stride is {self.stride}; expected 1 to {self.window}, the size of the window: a larger "
+                "stride would leave gaps"
             )
 
     def fit(self, graph: Graph) -> Method:

@@ -35,11 +35,11 @@ class SmoothGrad(GradientMethod):
 
     def __post_init__(self) -> None:
         if not 1 <= self.n <= MOST_COPIES:
-            raise OptionError(f"smoothgrad: n is {self.n}; expected 1 to {MOST_COPIES} noises")
+            raise OptionError(f"smoothgrad: n is {self.n}; expected a whole number from 1 to {MOST_COPIES}")
         if not self.sigma > 0.0:
             raise OptionError(f"smoothgrad: sigma is {self.sigma}; expected a deviation above 0, such as 0.1")
         if self.seed < 0:
-            raise OptionError(f"smoothgrad: seed is {self.seed}; expected a whole number from 0 on")
+            raise OptionError(f"smoothgrad: seed is {self.seed}; expected a whole number of at least 0")
 
     def fit(self, graph: Graph) -> Method:
         if self._noises is not None and self._noises.shape[1:] == graph.input_shape:

@@ -103,7 +103,7 @@ class StreamedMap(Tiling[StreamedAnswer]):
         """All pieces at once, with one table of cuts; OptionError if there are too many."""
         if self.polytope_count > MOST_JOINED:
             raise OptionError(
-                f"this needs all pieces of the map in memory, which takes up to {MOST_JOINED:,} regions; the map has "
+                f"this needs all pieces of the map in memory, possible for up to {MOST_JOINED:,} regions; the map has "
                 f"{self.polytope_count:,}: use show, report, export or the figures map and path, or a smaller domain"
             )
         tables, ids, parts = [], [], []
