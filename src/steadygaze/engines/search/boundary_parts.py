@@ -2,10 +2,10 @@
 
 A region has one convex part where the property holds, and convex pieces that cover the rest. A part is given by the
 region's half-spaces and a few more rows. Up to three dimensions, vertices decide whether two parts touch; in four,
-quick tests and linear programs do. Parts that touch through facets are joined, kept with kept and lost with lost. Parts
-joined to zero are reachable. If a component of the other parts touches both the border of the domain and the reachable
-part, its frontier belongs to the outermost boundary (in a box, the frontier between two connected sets is connected).
-The other components are enclaves.
+quick tests and linear programs do. Kept parts that touch through facets are joined; those joined to zero are reachable.
+All other parts are joined in the same way. If a component of these touches both the border of the domain and the
+reachable part, its frontier belongs to the outermost boundary (in a box, the frontier between two connected sets is
+connected). The other components are enclaves.
 """
 
 from collections.abc import Callable, Iterator, Mapping
