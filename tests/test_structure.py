@@ -12,7 +12,7 @@ FOLDERS = [path for path in TESTS.iterdir() if path.is_dir() and path != SUPPORT
 
 # Oracles read questions (weights, knot cells, perturbations), and name the types that they build for tests.
 READ_BY_ORACLES = ("steadygaze.compound", "steadygaze.network", "steadygaze.perturbation", "steadygaze.question")
-TYPES_BUILT_BY_ORACLES = ("Inconsistency", "Settled", "LabelOutcome")
+TYPES_BUILT_BY_ORACLES = ("Inconsistency", "RecomputedCurves", "LabelOutcome")
 
 
 def imports(path: Path) -> Iterator[tuple[str, list[str]]]:
