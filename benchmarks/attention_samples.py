@@ -134,8 +134,7 @@ def own_mask(image: np.ndarray, bright: float) -> np.ndarray:
 
 
 def compare(question: Question, result: Result, network: Network, domain: Domain, count: int) -> dict[str, Any]:
-    """Compare labels at thetas: the numbers of comparisons and contradictions, and the share of the domain with a
-    label."""
+    """Compare labels at thetas: numbers of comparisons and contradictions, and the labelled share of the domain."""
     thetas, kept = labelled(result, count, np.random.default_rng(7))
     limit = question.own_limit
     found = losses_by_torch(question, network, domain, thetas) if len(thetas) else np.zeros(0)

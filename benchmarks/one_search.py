@@ -31,8 +31,7 @@ FIELDS = ("visited", "visited_share", "face_checks", "lps", "failures", "status"
 
 
 def run_search(question: Question, method: str, *, timeout: float | None = None) -> Result:
-    """One search of the package without confirmation by a refinement: gbs with the paper's w^δ, boundary without
-    one."""
+    """One search of the package, unconfirmed by a refinement: gbs with the paper's w^δ, boundary without one."""
     options = RunOptions(w_delta=W_DELTA if method == "gbs" else None)
     spent, tiling = clock(lambda: search(question, method, Budget(Limits(timeout_seconds=timeout)), options))
     return Result(question, tiling, question.threshold, question.agreement, seconds={"total": spent})

@@ -51,8 +51,7 @@ def problems_of(model: str) -> list[Asked]:
 
 
 def sample() -> list[Asked]:
-    """Twelve fixed problems: every size with every combination, alternating between the two sets, with different
-    images."""
+    """Twelve fixed problems: every size with every combination, both sets in turn, different images."""
     chosen = []
     for i, size in enumerate(SIZES):
         for j, domain in enumerate(DOMAINS):

@@ -34,8 +34,7 @@ def sampled(result: Result, count: int) -> Sampled:
 
 
 def map_disagreements(result: Result, mapped: Result) -> list[str]:
-    """The shares that differ from those of the full map by more than AREA; parts that the map leaves open may be
-    decided."""
+    """Shares that differ from those of the full map by more than AREA; parts open in the map may be decided."""
     open_share = mapped.areas["undecided"][1]
     found = []
     for name, (low, high) in mapped.areas.items():

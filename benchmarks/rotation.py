@@ -1,5 +1,4 @@
-"""On how many images does a network trained for rotations keep its label over all angles, and how long does a proof
-take?
+"""How many images keep their label over all angles, with a network trained for rotations, and how long is a proof?
 
 Reads rot30.onnx and the test set of MNIST; intervals over pieces of 0.25° prove 94 of the first 100 images.
 

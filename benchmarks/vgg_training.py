@@ -1,5 +1,4 @@
-"""Trains the VGG-16 layout of `vgg.py` for some minutes, and prunes its weights, on which the strength of bounds
-depends.
+"""Trains the VGG-16 layout of `vgg.py` for some minutes, and prunes most of its weights.
 
 Every convolution except the first starts near the identity (near a blur if it halves the side), plus noise, so signals
 pass thirteen layers without batch normalization. During training the smallest weights of each layer are set to zero

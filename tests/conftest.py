@@ -6,8 +6,7 @@ from support.skipped_tests import skipped_line
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One process compiles the loops of maps while the other runs tests that need none, so no loop is compiled
-    twice."""
+    """One process compiles the loops of maps while the other runs tests that need none: each is compiled once."""
     first, then = "tests/attacks/test_deceiving.py", ("tests/test_api_signatures.py", "tests/network/")
     items.sort(key=lambda item: (not item.nodeid.startswith(first), not item.nodeid.startswith(then)))
 

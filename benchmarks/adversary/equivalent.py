@@ -152,8 +152,7 @@ def pairs(count: int, seed: int) -> Iterator[Pair]:
 
 
 def make_pair(seed: int, which: int) -> Pair | None:
-    """One pair by the number of its transformation; None if the image is tied or float32 cannot represent the
-    weights."""
+    """One pair by the number of its transformation; None if the image is tied or float32 cannot hold the weights."""
     random = np.random.default_rng([seed, 7])
     wanted = str(random.choice(["cr", "ar", "both"]))
     norms: dict[int, Norm] = {}

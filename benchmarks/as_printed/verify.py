@@ -40,8 +40,7 @@ def calc_range_ar(question: Question, eta: Region, lp: LinearPrograms) -> tuple[
 
 
 def calc_range_cr(question: Question, eta: Region, lp: LinearPrograms) -> tuple[float, float]:
-    """calcRange for CR/MR, in a reading for which Algorithm 2 with δ = 0 makes sense: the range of max_j f_j −
-    f_label."""
+    """calcRange for CR/MR, read so that Algorithm 2 with δ = 0 makes sense: the range of max_j f_j − f_label."""
     leads = -np.array(_margins(question, eta))  # f_j − f_label
     # The least of a maximum: min s with f_j − f_label ≤ s, one more unknown than θ.
     above = replace(

@@ -85,8 +85,7 @@ def test_an_unknown_layer_is_refused_with_the_list(run: Runner):
 
 
 def test_an_image_without_mass_is_refused(run: Runner, place: Path):
-    """Input×gradient of a black image is zero: there is no attention to keep, for all properties except the
-    distance."""
+    """Input×gradient of a black image is zero: only the distance has attention to keep."""
     Image.new("L", (28, 28), 0).save(place / "black.png")
     half = np.zeros((28, 28), dtype=np.uint8)
     half[:14] = 255

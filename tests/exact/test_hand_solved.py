@@ -114,8 +114,7 @@ def test_a_line_through_a_vertex_and_along_an_edge():
 
 
 def test_dead_neurons_and_dead_layers():
-    """z = ReLU(−t1 − t2 − 1) is dead, and so are the neurons that it feeds: the margin is the bias 2⁻⁶⁰, whatever the
-    weights."""
+    """z = ReLU(−t1 − t2 − 1) is dead, like the neurons it feeds: the margin is the bias 2⁻⁶⁰, whatever the weights."""
     layers = [([[-1, -1]], [-1]), ([[1e30]], [0]), ([[-1e30], [1e30]], [2.0**-60, 0])]
     assert settle(on_cube(layers), SQUARE).outcome is LabelOutcome.KEPT
 

@@ -1,5 +1,4 @@
-"""Shares of the domain against exact rationals on tiny images: CR, MR, AR, IR and their combinations, for every
-option."""
+"""Shares of the domain against exact rationals on tiny images: CR, MR, AR, IR and combinations, for every option."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,5 +1,4 @@
-"""Networks with branches and windows in boxes and in chunks: a map that was stopped and continued equals the map of one
-run."""
+"""Networks with branches and windows in boxes and chunks: a map stopped and continued equals the map of one run."""
 
 import numpy as np
 import pytest

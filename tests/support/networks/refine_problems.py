@@ -46,8 +46,7 @@ def mixed_problem(seed: int, dimension: int, **options: object) -> Question:
 
 
 def plan_with(room: int, max_exact_regions: float, exact_work: float) -> Callable[..., RefinePlan]:
-    """A stand-in for `make_plan`: the number of generators, and of the expected regions up to which boxes are
-    subdivided.
+    """A stand-in for `make_plan`: the number of generators, and the most expected regions of a subdivided box.
 
     exact_work: the pretended cost of subdividing everything; if it is large, violations are searched for first.
     """
