@@ -208,7 +208,7 @@ def test_two_components_beside_a_strip() -> None:
     assert found.reachable_share == pytest.approx(14 / 32)
 
 
-def test_what_meets_in_a_vertex_is_not_reached() -> None:
+def test_parts_that_meet_in_a_vertex_are_not_reached() -> None:
     """|a + b − 1| > |a − b|: two squares with a common vertex in the middle."""
     found = ask_margin([[1, 1], [-1, -1], [1, -1], [-1, 1]], [-1, 1, 0, 0], [1, 1, -1, -1], 0.0).boundary()
     assert found.reachable_share == found.unreachable_share == pytest.approx(0.25)

@@ -65,7 +65,7 @@ class TestColours:
         found, notes = ImageFit.of(rgb=True).prepare(PIXELS[:1], "x.png")
         assert np.array_equal(found, np.repeat(PIXELS[:1], 3, axis=0)) and "--rgb" in notes[0]
 
-    def test_what_is_there_already_is_not_touched(self):
+    def test_images_of_the_wanted_colour_stay_unchanged(self):
         assert ImageFit.of(grey=True).prepare(PIXELS[:1], "x.png") == (pytest.approx(PIXELS[:1]), ())
         assert ImageFit.of(rgb=True).prepare(PIXELS, "x.png")[1] == ()
 

@@ -131,7 +131,7 @@ def test_one_wrong_label_among_many_is_found_in_the_counts(mapped):
         (lambda found: setattr(found.status, "value", "Robust" if found.violates else "NotRobust"), "status"),
     ],
 )
-def test_what_a_search_says_about_itself_is_checked(mapped, change, words):
+def test_claims_of_a_search_about_itself_are_checked(mapped, change, words):
     found = truthful(mapped)
     found.violates = found.status.value == "NotRobust"
     change(found)

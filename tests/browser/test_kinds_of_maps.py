@@ -112,7 +112,7 @@ def test_label_alone_shows_no_attention(browser: Browser) -> None:
         assert "not measured" in map.text("#sg-proved") and "inconsistency" not in map.text("#sg-numbers")
 
 
-def test_what_was_not_reached_is_said(browser: Browser) -> None:
+def test_unreached_parts_are_reported(browser: Browser) -> None:
     budget = Budget(Limits(max_regions=3000))
     result = verify(
         "M-FNN-100", "mnist:69998", ["translate:dx=1", "brightness"], budget=budget, method="map", threads=1

@@ -186,7 +186,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("old", "new", "message"), BAD, ids=[message[:40] for _, _, message in BAD])
-def test_what_is_wrong_is_said_in_one_line(folder: Path, old: str, new: str, message: str):
+def test_mistakes_are_reported_in_one_line(folder: Path, old: str, new: str, message: str):
     assert old in GOOD
     with pytest.raises(SteadygazeError) as caught:
         plan_from(folder, GOOD.replace(old, new, 1))

@@ -159,7 +159,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("old", "new", "message"), BAD, ids=[message[:40] for _, _, message in BAD])
-def test_what_is_wrong_is_said_in_one_line(folder: Path, old: str, new: str, message: str):
+def test_mistakes_are_reported_in_one_line(folder: Path, old: str, new: str, message: str):
     tables = {
         "some.csv": "image,label\na.png,7\nb.PNG,4\n",
         "odd.csv": "picture,label\na.png,7\n",

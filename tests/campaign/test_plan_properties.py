@@ -61,6 +61,6 @@ def test_every_property_takes_its_own_threshold(tmp_path: Path) -> None:
         ('attention = "alike"\ngamma = 2\n', "is not a threshold"),
     ],
 )
-def test_what_does_not_fit_is_refused(tmp_path: Path, more: str, complaint: str) -> None:
+def test_mismatches_are_refused(tmp_path: Path, more: str, complaint: str) -> None:
     with pytest.raises(OptionError, match=complaint):
         read_plan(write(tmp_path, more))

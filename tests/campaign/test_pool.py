@@ -87,7 +87,7 @@ def test_a_problem_that_crashes_or_fails_does_not_disturb_the_others():
     assert {found[f"after {number}"].end for number in range(len(FAULTS))} == {End.ANSWERED}
 
 
-def test_what_a_problem_prints_disturbs_nothing(capfd: pytest.CaptureFixture[str]):
+def test_output_of_a_problem_disturbs_nothing(capfd: pytest.CaptureFixture[str]):
     assert outcomes(asked("q", "print"))["q"].end is End.ANSWERED
     assert capfd.readouterr() == ("", "")
 

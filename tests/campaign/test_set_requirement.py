@@ -97,7 +97,7 @@ def test_an_outcome_is_that_of_all_shares_between_the_bounds(text, bounds):
     assert bool(found.to_blame) == (expected is not Outcome.MET)
 
 
-def test_what_is_not_known_may_be_anything():
+def test_a_problem_without_an_answer_may_have_any_share():
     unknown = Problem("a", "a", {}, status="Failed", reason="no such thing")
     assert SetRequirement.parse("CR>=0").judge([unknown]).outcome is Outcome.MET
     assert SetRequirement.parse("CR>0").judge([unknown]).outcome is Outcome.UNDECIDED

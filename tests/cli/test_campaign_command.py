@@ -172,7 +172,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("arguments", "message"), BAD, ids=[message[:30] for _, message in BAD])
-def test_what_is_wrong_is_said_in_one_line(run: Runner, place: Path, arguments: tuple[str, ...], message: str):
+def test_mistakes_are_reported_in_one_line(run: Runner, place: Path, arguments: tuple[str, ...], message: str):
     (place / "tiny.toml").write_text(PLAN, encoding="ascii")
     (place / "bad.toml").write_text(PLAN.replace('"map"', '"maps"'), encoding="ascii")
     told = run("campaign", *arguments)

@@ -133,7 +133,7 @@ def test_zero_by_cancellation_is_never_active() -> None:
 
 @pytest.mark.parametrize("dimension", [1, 2])
 @pytest.mark.parametrize("gap", [1e-12, 3e-11])
-def test_what_the_tolerance_leaves_unsplit_is_reported(gap: float, dimension: int) -> None:
+def test_parts_left_unsplit_by_the_tolerance_are_reported(gap: float, dimension: int) -> None:
     weight = np.zeros((2, dimension))
     weight[:, 0] = 1.0
     regions = plain_map([(weight, -np.array([0.5, 0.5 + gap])), (np.ones((1, 2)), np.zeros(1))])

@@ -131,7 +131,7 @@ def test_a_chain_that_differs_from_the_graph_is_an_internal_error(convolutional)
         check_lowered(convolutional.graph, Chain((*maps, identity)), "small.onnx")
 
 
-def test_what_is_lowered_is_compared_with_the_graph(convolutional, monkeypatch):
+def test_lowered_maps_are_compared_with_the_graph(convolutional, monkeypatch):
     wrong = Chain(tuple(AffineMap(affine.matrix, affine.bias + 1e-7) for affine in lower(convolutional.graph).maps))
     monkeypatch.setattr(lowering, "lower", lambda graph: wrong)
     with pytest.raises(InternalError, match="affine maps differ"):

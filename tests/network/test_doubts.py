@@ -70,7 +70,7 @@ def test_exact_values_are_certain_even_in_a_tie() -> None:
     np.testing.assert_array_equal(is_on_kink(MIXED, values, none)[0], [True, True] + 6 * [False])
 
 
-def test_what_is_not_a_number_is_in_doubt() -> None:
+def test_nan_is_in_doubt() -> None:
     values = np.array([[1.0, 1.0, np.nan, 2.0, 1.0, 3.0, 1.0, 0.0]])
     assert doubtful_bits(MIXED, values, np.full((1, 8), 1e-9))[0, 2:5].any()
 

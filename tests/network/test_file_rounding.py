@@ -82,7 +82,7 @@ def test_too_coarse_for_the_label_for_the_logits_and_at_an_end():
 
 
 @pytest.mark.parametrize("numbers", [(np.nan, 1.0, 1.0), (1e-9, np.nan, np.nan), (np.inf, np.inf, np.inf)])
-def test_what_is_not_a_number_is_too_coarse(numbers):
+def test_nan_counts_as_too_coarse(numbers):
     assert Coarseness(*numbers).hides_label or numbers[0] == np.inf
     assert not Coarseness(1e-9, 1.0, 1.0).hides_label
     assert Coarseness(np.nan, 1.0, 1.0).hides_logits(0.1) and Coarseness(1.0, np.nan, 1.0).hides_logits(0.1)

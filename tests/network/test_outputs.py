@@ -125,7 +125,7 @@ def test_nodes_that_only_unused_outputs_need_are_left_out(save, dense):
     np.testing.assert_allclose(model.graph.logits(IMAGES), model.replay.logits(IMAGES), atol=1e-5)
 
 
-def test_what_the_output_does_not_need_is_neither_read_nor_run(proto, dense, tmp_path):
+def test_nodes_that_the_output_does_not_need_are_neither_read_nor_run(proto, dense, tmp_path):
     """A node that would crash onnxruntime, a weight that is NaN, an initializer listed as input, a Tanh."""
     nodes, weights = dense()
     last = nodes.pop()

@@ -95,7 +95,7 @@ class TestComparison:
         with pytest.raises(ModelError, match=r"disagree by .* without Python branches that depend on values"):
             steadygaze.verify(module, IMAGE, SPECS)
 
-    def test_what_the_tracer_warns_of_is_a_note(self):
+    def test_warnings_of_the_tracer_become_notes(self):
         def check(images):
             assert images.shape[1] == 1
             return images

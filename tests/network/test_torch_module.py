@@ -143,7 +143,7 @@ class TestMode:
             steadygaze.verify(dense().train(), IMAGE, SPECS)
 
     @pytest.mark.parametrize("part", [nn.BatchNorm2d(1), nn.Dropout(), Normalize()], ids=lambda one: type(one).__name__)
-    def test_so_is_a_part_that_heeds_the_mode(self, part):
+    def test_a_part_that_depends_on_the_mode_is_refused(self, part):
         module = nn.Sequential(nn.Identity(), dense()).eval()
         module[0] = part
         kind = type(part).__name__

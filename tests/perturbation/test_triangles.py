@@ -164,7 +164,7 @@ class TestPlantedFaults:
         (["shift:dx=9,dy=2,interp=triangle"], "longer than the image"),
     ],
 )
-def test_what_does_not_fit_is_refused_in_one_line(specs: list[str], words: str) -> None:
+def test_mismatches_are_refused_in_one_line(specs: list[str], words: str) -> None:
     with pytest.raises(PerturbationError, match=words) as refusal:
         compose(parse_specs(specs), IMAGE)
     assert "\n" not in str(refusal.value)

@@ -60,7 +60,7 @@ def missed_value():
     return compound, subdivide(compound)
 
 
-def test_what_is_missed_of_an_inactive_neuron_counts_in_the_logits():
+def test_the_missed_part_of_an_inactive_neuron_counts_in_the_logits():
     compound, regions = missed_value()
     assert regions.accuracy.missed.max() == pytest.approx(2e-15, rel=0.1)
     assert forward_errors(compound, regions.accuracy)[-1][1] >= 1e-3

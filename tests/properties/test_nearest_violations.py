@@ -183,7 +183,7 @@ def test_bundled_networks_by_sampling(name: str, specs: tuple[str, ...], delta: 
             assert point.margin > 0 if is_label else point.inconsistency <= result.answer.delta
 
 
-def test_what_a_partial_map_has_not_reached_may_hold_violations() -> None:
+def test_the_unreached_part_of_a_partial_map_may_hold_violations() -> None:
     """`low` is proved, so it cannot exceed the distance to the nearest violation that the whole map knows."""
     specs = ("translate:dy=2", "brightness")
     whole = verify("M-FNN-100", "mnist:69992", specs, delta=3.0, threads=1)

@@ -192,7 +192,7 @@ def test_missing_and_overlapping_boxes_are_caught(plane):
         check_tiling(replace(boxes, sides=sides))
 
 
-def test_what_rounding_can_do_is_no_contradiction(plane):
+def test_rounding_is_no_contradiction(plane):
     """Enclosures that are as tight as a plain pass, moved by less than its rounding, pass; moved by more, they fail."""
     question, boxes, answers = plane
     sampled = Sampler(boxes, answers, DELTA, 2).draw(400)

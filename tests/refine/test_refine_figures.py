@@ -64,7 +64,7 @@ def test_a_strip_shows_bounds_where_nothing_else_is_known() -> None:
     assert shown.count("thin lines: bounds") == 2
 
 
-def test_what_was_not_measured_is_said_or_refused() -> None:
+def test_unmeasured_attention_is_reported_or_refused() -> None:
     result = made(LINE, 4, property="cr")
     figure = make_figure("strip", result, steps=2)
     assert "not measured over the domain" in words(figure) and not figure.axes[2].get_lines()

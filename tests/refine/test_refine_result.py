@@ -97,7 +97,7 @@ def test_the_threshold_that_is_enough_is_at_least_the_exact_one(pair: tuple):
     assert kept.areas["AR"] == (1.0 - kept.sliver_share, 1.0)
 
 
-def test_what_is_reachable_is_part_of_what_the_map_reaches(pair: tuple):
+def test_the_reachable_part_lies_within_that_of_the_map(pair: tuple):
     ours, theirs = pair
     for wanted in ("cr", "ar", "both"):
         mine, exact = ours.boundary(wanted), theirs.boundary(wanted)

@@ -39,7 +39,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.mark.parametrize("name", RESULTS)
-def test_what_is_loaded_is_what_was_stored(name: str, stored: dict[str, Path]):
+def test_loading_restores_the_stored_result(name: str, stored: dict[str, Path]):
     result, again = RESULTS[name](), load(stored[name])
     assert again.method == "refine" and isinstance(again.tiling, RefineTiling)
     known = store.read_summary(stored[name]).plain()

@@ -69,7 +69,7 @@ def test_knots_have_two_sides() -> None:
     assert found_lengths(regions.polytopes).keys() == common_lengths(regions.polytopes).keys()
 
 
-def test_what_meets_in_a_vertex_does_not_touch() -> None:
+def test_polytopes_that_meet_in_a_vertex_do_not_touch() -> None:
     """ReLU(t1 − 1/2) and ReLU(t2 − 1/2): four squares; opposite ones do not touch."""
     regions = plain_map([(np.eye(2), np.full(2, -0.5)), (np.ones((1, 2)), np.zeros(1))])
     adjacency = regions.polytopes.touching()

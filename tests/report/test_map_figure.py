@@ -139,7 +139,7 @@ def test_names_from_users_are_shown_literally(name: str, shown: str | None, tmp_
     assert all(text.get_window_extent().x1 <= right for text in texts if text.get_text())
 
 
-def test_what_a_partial_map_did_not_reach_is_hatched_and_said() -> None:
+def test_the_unreached_part_of_a_partial_map_is_hatched_and_named() -> None:
     budget = Budget(Limits(max_regions=300))
     result = verify("M-FNN-100", "mnist:69996", ["translate:dy=1", "brightness"], budget=budget, threads=1)
     missing = share_not_reached(result)

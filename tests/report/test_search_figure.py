@@ -103,7 +103,7 @@ def test_many_regions_are_drawn_as_a_picture(gbs: Result, tmp_path: Path, monkey
     assert 0.0 < difference.mean() < 5.0
 
 
-def test_what_was_stopped_at_once_can_be_drawn(tmp_path: Path):
+def test_a_run_stopped_at_once_can_be_drawn(tmp_path: Path):
     budget = Budget()
     budget.cancelled.set()
     assert len(draw_result(search("bfs", budget=budget), tmp_path / "search")) == 1

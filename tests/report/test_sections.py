@@ -112,7 +112,7 @@ def test_exhibits_are_marked_where_they_lie_in_the_plane(result: Result) -> None
     assert not third.shows(np.zeros(3)), "zero is outside of the domain"
 
 
-def test_what_a_partial_map_did_not_reach_is_hatched() -> None:
+def test_the_unreached_part_of_a_partial_map_is_hatched() -> None:
     budget = Budget(Limits(max_regions=1))
     partial = verify("M-FNN-100", "mnist:69992", SPECS, delta="70%", threads=1, budget=budget)
     figure = map_figure(partial)

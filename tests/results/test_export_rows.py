@@ -71,7 +71,7 @@ def test_bounds_hold_at_thetas_inside(kind, seed, what):
             )
 
 
-def test_what_was_not_reached_has_no_rows(results):
+def test_unreached_parts_have_no_rows(results):
     partial = results["partial"]
     rows = rows_of(make_table(partial, "regions"))
     assert sum(row["share"] for row in rows) == pytest.approx(partial.tiling.answers.regions.polytopes.volumes.sum())

@@ -124,7 +124,7 @@ def test_other_schema_version_is_refused(copy):
     assert "schema version 1" in refused(folder, read_summary)
 
 
-def test_what_is_no_result_is_refused(tmp_path):
+def test_directories_other_than_results_are_refused(tmp_path):
     (tmp_path / "file").write_text("x")
     (tmp_path / "empty").mkdir()
     for place in ("file", "empty", "missing", "n" * 300):

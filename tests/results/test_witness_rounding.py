@@ -104,7 +104,7 @@ def closest() -> float:
     return theta
 
 
-def test_what_float64_cannot_tell_is_passed_over(bump):
+def test_claims_that_float64_cannot_decide_are_skipped(bump):
     # At the edge the margin moves by 1e-8 from one number to the next, as much as rounding does.
     close = closest()
     low, high = Enclosing(bump.question).at(np.array([close])).margin
@@ -138,7 +138,7 @@ def test_a_claim_that_is_really_false_is_caught(bump):
 
 
 @pytest.mark.parametrize("slack", [2.0, np.inf, np.nan])
-def test_what_its_own_error_explains_is_no_fault(bump, slack):
+def test_a_difference_within_its_own_error_is_no_fault(bump, slack):
     assert find_witnesses(claiming(bump, (0.2, slack))).witnesses == ()
 
 

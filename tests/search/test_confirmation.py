@@ -25,7 +25,7 @@ def covering() -> Result:
     return steadygaze.search(*QUESTION, method="bfs", property="cr")
 
 
-def test_what_covers_the_domain_is_confirmed(covering: Result):
+def test_a_search_that_covers_the_domain_is_confirmed(covering: Result):
     assert covering.tiling.is_covering and covering.tiling.confirmation is Verdict.ROBUST
     assert covering.verdict is Verdict.ROBUST
     assert "A refinement of the same question proves it" in covering.described.guarantee
@@ -48,7 +48,7 @@ def test_without_a_proof_nothing_is_robust(covering: Result, told: Verdict | Non
     assert (restored.verdict, restored.tiling.confirmation, restored.status) == (found.verdict, told, found.status)
 
 
-def test_what_is_not_covered_is_not_confirmed(monkeypatch: pytest.MonkeyPatch):
+def test_an_incomplete_search_is_not_confirmed(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(RefineEngine, "run", lambda *_, **__: pytest.fail("nothing to confirm"))
     assert steadygaze.search(*QUESTION, method="gbs", property="ar", delta=3.0).tiling.confirmation is None
     limited = steadygaze.Budget(steadygaze.Limits(max_regions=1))

@@ -97,7 +97,7 @@ def test_exactly_as_many_regions_as_allowed_are_a_whole_search():
     assert 0.0 < part.areas["CR"][0] < whole.areas["CR"][0]
 
 
-def test_what_comes_after_a_limit_is_short(monkeypatch: pytest.MonkeyPatch):
+def test_work_after_a_limit_is_short(monkeypatch: pytest.MonkeyPatch):
     """Late, mixed regions count as unknown as a whole, and one batch of the self-check is enough."""
     monkeypatch.setattr(walker, "GRACE", -1.0)
     question = make_question("M-FNN-100", "mnist:69992", ("brightness:0..1", "translate:dx=1"), delta=3.0)
