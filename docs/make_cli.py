@@ -25,7 +25,7 @@ JSON_KEYS = {
     "schema_version": "grows when a reader of the older form would misread the newer one",
     "method, kind": "`map`, `refine`, `bfs`, `gbs` or `boundary`; and whether it gives a `map`, a `refinement` or a "
     "`search`",
-    "verdict": "`robust`, `not robust` or `undecided`, for the property asked, over the whole domain",
+    "verdict": "`robust`, `not robust` or `undecided`, for the property of the question, over the whole domain",
     "status": "`Robust`, `NotRobust`, `Timeout` (a limit or Ctrl-C ended the run) or `Failed`, as in the paper, or "
     "`Undecided` (the run completed, and a part of the domain is too close to a threshold to decide); for a "
     "search it concerns the visited regions, so `Robust` alone proves nothing about the whole domain",
@@ -43,7 +43,7 @@ JSON_KEYS = {
     "nearer than `low` (for AR: except on kinks); `theta`, at distance `high`, violates. `null` stands for infinity, "
     "or for no violation",
     "delta": "the threshold as given (`text`), the largest loss that it allows (`value`, the absolute δ for the "
-    "distance), and what relative thresholds are shares of (`map_size`; for the distance, the size of the original "
+    "distance), and the base of relative thresholds (`map_size`; for the distance, the size of the original "
     "maps)",
     "ar_at_delta": "`[low, high]` of AR at 10, 25, 50 and 100 % of that size; `all` is a threshold at which the whole "
     "domain is AR, kinks aside, rounded up",
@@ -60,14 +60,14 @@ JSON_KEYS = {
     "undecided; `area` and `ar_at_delta` count it as undecided",
     "ties": "only networks with maxima over windows have this key: under `share`, `[low, high]` of the share "
     "of the domain whose attention depends on the rule that the first of equal entries wins",
-    "strayed": "not for the distance: the nearest known `theta` that loses the attention, what is `left` there in "
+    "strayed": "not for the distance: the nearest known `theta` that loses the attention, how much is `left` there in "
     "words, the `loss` there and before, and where the attention is instead (`place`; `pixels` as row and column); "
     "`null` if none is known",
     "guarantee": "the guarantee of the answer, in words",
     "complete, stopped": "whether the whole domain was mapped, and the reason for an early end",
     "domain": "names, ends and specs of the axes",
     "model, image": "the model and the image",
-    "attention": "what is asked of attention: `property`, `explain` (the method that makes the maps), `threshold` as a "
+    "attention": "the property of attention: `property`, `explain` (the method that makes the maps), `threshold` as a "
     "text (`null` for pointing), `mask` (`text` and `sha256`, or `null`), `classes`, `filter`; `distance` for the "
     "distance alone",
     "notes": "sentences for the reader of the answer",

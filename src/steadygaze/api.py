@@ -184,34 +184,35 @@ def verify(
     * perturbations: objects, or specs such as "brightness:0..0.1".
     * property: "cr", "ar" or "both".
     * explain: the explanation method: "gradient"; "input-x-gradient", the gradient times the image;
-      "smoothgrad:n=8,sigma=0.1,seed=0", the mean of the gradients at the image plus n noises of deviation sigma;
-      "integrated:steps=8,baseline=0", integrated gradients by midpoints; "gradcam:layer=NAME", Grad-CAM;
-      "occlusion:window=4,stride=4,baseline=0", what a logit loses when a window is blanked. Settings that are not given
-      have these values. All but the gradient and SmoothGrad are proved by "refine" alone.
-    * attention: what "attention is kept" means. "distance": the maps stay close to the expected ones; "object": their
-      mass stays on the object; "pointing": the largest value lies on the object; "alike": they point the same way as
-      the expected ones; "topk": they share their strongest pixels.
+      "smoothgrad:n=8,sigma=0.1,seed=0", the mean gradient over n copies of the image with noise of standard deviation
+      sigma; "integrated:steps=8,baseline=0", integrated gradients by midpoints; "gradcam:layer=NAME", Grad-CAM;
+      "occlusion:window=4,stride=4,baseline=0", the drop of a logit when a window is blanked. These are the defaults of
+      the settings. Only "refine" proves methods other than the gradient and SmoothGrad.
+    * attention: when attention counts as kept. "distance": the maps stay close to the expected ones; "object": their
+      mass stays on the object; "pointing": their largest value lies on the object; "alike": they point the same way as
+      the expected ones; "topk": they keep their strongest pixels.
     * delta (distance): an absolute threshold (3.0), or a percentage of the size of the original maps ("25%", the
       default).
-    * tau (object): the least share of the mass on the mask (0.5), or a percentage of the unperturbed image's share
-      ("90%", the default).
-    * gamma (alike): the least cosine of actual and expected maps, 0.9 by default.
-    * top (topk): "50:0.8", the default: of the 50 strongest pixels at least 80 % stay.
+    * tau (object): the smallest share of the mass that must lie on the mask (0.5), or a percentage of that share for
+      the unperturbed image ("90%", the default).
+    * gamma (alike): the smallest cosine allowed between actual and expected maps, 0.9 by default.
+    * top (topk): "50:0.8", the default: at least 80 % of the 50 strongest pixels stay among the 50 strongest.
     * mask (object and pointing): a grey PNG, "auto:bright=0.2,grow=1" (pixels above 0.2 in any channel, grown by one
-      pixel), or an array (H, W) of weights from 0 to 1. It moves with the image.
+      pixel), or an array (H, W) of weights from 0 to 1. The mask moves with the image.
     * filter: "identity", "abs", "mean" or "abs+mean".
     * dist (distance): "l2", the default, or "l1".
     * classes: "all", "predicted" or numbers; by default "predicted" for object and pointing, "all" otherwise.
     * mean, std, scale: the preprocessing that the model file or module expects.
     * output: the name of the output with the logits, for a model with several.
     * names: words for the classes.
-    * fit: how an image of another size becomes as large as the model's input, by Pillow: "resize" stretches it, "crop"
-      scales it to cover the input and cuts its centre out, "pad" scales it to lie within and pads it with black. A size
-      may follow, as in "resize:28x28": torch modules do not tell theirs. Without it, such an image is refused.
-    * grey, rgb: turn colours into grey, or give a grey image three equal channels.
+    * fit: how to fit an image of another size to the model's input, with Pillow: "resize" stretches it, "crop" scales
+      it to cover the input and cuts out its centre, "pad" scales it to lie within the input and pads it with black. A
+      size may follow, as in "resize:28x28"; a torch module has no input size to read. By default, such an image is
+      refused.
+    * grey, rgb: convert a colour image to grey, or give a grey image three equal channels.
     * method: "map": all regions, up to three perturbations, exact up to the tolerances that the result reports.
-      "refine": boxes decided by bounds, or by their regions if bounds do not suffice; for large networks and four
-      perturbations. "bfs", "gbs", "boundary": see `search`. "auto": a map if it is expected to be small, else
+      "refine": boxes decided by bounds, or by their regions if bounds do not suffice; for large networks and four or
+      more perturbations. "bfs", "gbs", "boundary": see `search`. "auto": a map if it is expected to be small, else
       "refine".
     * until (refine): the share that may stay undecided (0.001), or "exact".
     * goal (refine): "verdict" also ends the run at the first violation.
@@ -274,15 +275,16 @@ def search(
     grey: bool = False,
     rgb: bool = False,
 ) -> Result:
-    """Visit regions of a question one by one, for up to four perturbations at once: `verify` by a search.
+    """Verify by a search, which visits regions one by one, for up to four perturbations at once.
 
     * method: "bfs" (all regions), "gbs" (regions on a line from zero and near the outermost boundary, as in the paper)
       or "boundary" (regions along the boundary only).
-    * w_delta (gbs): how far from δ a region near the boundary may be, 0.2 as in the paper.
+    * w_delta (gbs): how much the inconsistency of a region near the boundary may differ from δ, 0.2 as in the paper.
     * line (gbs and boundary): "corner", or the theta where the line from zero ends.
 
-    The other arguments are those of `verify`. `status` is about the visited regions, `verdict` about the whole domain:
-    it is robust only if the search visited all of it and a refinement, which covers every theta, confirms it.
+    The other arguments are those of `verify`. `status` describes the visited regions, `verdict` the whole domain. The
+    verdict is robust only if the search visited the whole domain and a refinement, which covers every theta, confirms
+    it.
 
     >>> result = search("M-FNN-100", "mnist:69990", ["brightness:0..0.1"], method="gbs", property="ar", delta=3.0)
     >>> result.verdict.value, result.status.value, result.sets["CR"], 0.0 < result.coverage < 1.0
@@ -297,7 +299,7 @@ def search(
             std=std, scale=scale, output=output, names=names, fit=fit, grey=grey, rgb=rgb,
         )  # fmt: skip
     if plan.method not in SEARCHES:
-        raise OptionError(f"method {method!r} is no search; expected {', '.join(SEARCHES)}, or call verify")
+        raise OptionError(f"method {method!r} is not a search; expected {', '.join(SEARCHES)}, or call verify")
 
     def advance(done: Progress) -> None:
         if progress is not None:
@@ -319,14 +321,14 @@ def verify_preset(
     progress: Callable[[PresetAnswer], None] | None = None,
     **question: Unpack[QuestionOptions],
 ) -> PresetResult:
-    """Ask the questions of a preset one after another: "light", "weather", "camera" or "dirt"; the guide lists them.
+    """Answer the questions of a preset one after another: "light", "weather", "camera" or "dirt"; see the guide.
 
-    * budget: for all questions together; each may use an equal part of the time that is left.
+    * budget: for all questions together; each may use an equal part of the remaining time.
     * progress: called with every answer.
 
     The other arguments are those of `verify`. A question that does not apply to the image (saturation of a grey one) is
-    skipped with a reason. `verdict` is not robust if one answer is, else undecided if one is, else robust. `results`
-    holds the results by name, `comparison` compares them, `save` stores all of them.
+    skipped with a reason. `verdict` is "not robust" if any answer is, else "undecided" if any is, else "robust".
+    `results` holds the results by name, `comparison` compares them, `save` stores all of them.
 
     >>> found = verify_preset("M-FNN-100", "mnist:69990", "dirt", method="refine", goal="verdict", property="cr")
     >>> found.verdict.value, len(found.answers)
@@ -369,10 +371,10 @@ def draw(
     * path: the name of the files without their endings.
     * formats: "png", "svg", "pdf".
     * force: replace existing files.
-    * delta, tau, gamma, top: another threshold of the property asked, for maps and refinements.
-    * at: thetas (d,). A path goes through them, boundary shows them, columns has one column for each; strip needs one
-      and holds the other parameters there.
-    * along: the parameter of a strip, by number from 1 on or by the beginning of its name.
+    * delta, tau, gamma, top: another threshold for the property of the question, for maps and refinements.
+    * at: thetas (d,). path goes through them, boundary shows them, columns has one column for each. strip takes a
+      single theta, and fixes the other parameters there.
+    * along: the parameter of a strip, given by its number, from 1, or the beginning of its name.
     * steps: the number of images in path and strip.
     * by: the colours of a tiling, "cr", "ar", "both" or "pattern".
     """
@@ -397,9 +399,9 @@ def compare(
 ) -> Comparison:
     """Compare two or more maps and refinements, given as results or as directories that hold them.
 
-    Each answers for its own threshold, unless `delta`, `tau`, `gamma` or `top` is given for all. The `Comparison` holds
-    the differences between the questions, the shares, rankings, and difference maps against the first; these need the
-    same domain.
+    Each result keeps its own threshold, unless `delta`, `tau`, `gamma` or `top` is given for all. The `Comparison`
+    holds the differences between the questions, the shares, rankings, and difference maps, which compare each result
+    with the first and need the same domain.
 
     >>> sides = [verify("M-FNN-100", "mnist:69990", [spec]) for spec in ("brightness:0..0.1", "darkness:0..0.1")]
     >>> found = compare(sides)
@@ -426,7 +428,7 @@ def export(
 
     * format: "csv", "geojson" (one or two parameters) or "parquet" (needs pyarrow).
     * what: "regions" (a row for each region and box), or "pieces" (of maps and refinements: parts with a single label).
-    * delta, tau, gamma, top: another threshold of the property asked, except for searches.
+    * delta, tau, gamma, top: another threshold for the property of the question, except for searches.
 
     docs/export.md lists the columns.
     """

@@ -190,5 +190,5 @@ class Status(StrEnum):
             Status.UNDECIDED: "The run completed, and the proved bounds leave the verdict open.",
             Status.TIMEOUT: "A limit ended the run early.",
             Status.FAILED: "A search lost regions or left them undecided for numerical reasons, or memory ran out.",
-            Status.MISCLASSIFIED: "The unperturbed image has another label than the expected one.",
+            Status.MISCLASSIFIED: "The network does not predict the expected label for the unperturbed image.",
         }[self]

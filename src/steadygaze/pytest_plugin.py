@@ -1,6 +1,6 @@
 """A pytest plugin: the fixture `steadygaze` states requirements, and attaches a report to a test that misses one.
 
-pytest imports this module at every start, so everything else of steadygaze is imported when a test requires something.
+pytest imports this module at every start, so the rest of steadygaze is imported only when a test uses the fixture.
 """
 
 import re
@@ -39,11 +39,11 @@ class Gaze:
         """Fail the test unless a requirement such as "CR&AR >= 0.9" is proved; returns the result.
 
         model, image, perturbations and options are those of `steadygaze.verify`. expect: the label that the unperturbed
-        image must have. A requirement that bounds leave open fails, too. The report of a failing test is written to
-        --steadygaze-reports, and named in the output of the test and in the properties of a JUnit file.
+        image must have. The test also fails if the bounds leave the requirement open. The report of a failing test is
+        written to --steadygaze-reports; the output of the test and the properties of a JUnit file name it.
         """
         __tracebackhide__ = True
-        from .api import verify  # noqa: PLC0415 (nothing is imported before it is needed)
+        from .api import verify  # noqa: PLC0415 (imported only when needed)
         from .class_names import find_label  # noqa: PLC0415
         from .requirement import Outcome, Requirement  # noqa: PLC0415
         from .results.description import verdict_sentences  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""The question: a model, an image, perturbations, and the property asked of them.
+"""The question: a model, an image, perturbations, and the property to prove.
 
 A question parses, describes and stores itself, and lists its differences from another one. It computes the label and
 the notes, and checks the model as read against the model file.
@@ -112,8 +112,8 @@ class Question:
     ) -> list[str]:
         """The words of the command that asks this question, without the method.
 
-        `image` is a name or a file; `model` is the file of a model that has none of its own; `called` is said instead
-        of any of its names.
+        `image` is a name or a file; `model` is the file of a model that has none of its own; `called` replaces every
+        name of the model.
         """
         stored, attention, measure = self.stored(threshold)["model"], self.attention, self.attention.measure
         words = ["steadygaze", "verify", called or stored["bundled"] or stored["path"] or model, "--image", image]
@@ -198,18 +198,18 @@ class Question:
 
     @cached_property
     def maps_change_in_regions(self) -> bool:
-        """Whether maps change within regions, or expected maps with more than one parameter."""
+        """Whether attention maps change within a region, or expected maps change with more than one parameter."""
         return self.attention.method.changes_in_regions or self.perturbed.has_enclosed_maps
 
     @cached_property
     def measures_regions(self) -> bool:
-        """Whether maps measure the attention of regions, by a few numbers; if not, they answer `--property cr`."""
+        """Whether a map can measure the attention of its regions; if not, it answers only `--property cr`."""
         moves = self.perturbed.moving_axis is not None
         return not self.perturbed.has_enclosed_maps and self.attention.has_straight_borders(moves=moves)
 
     @cached_property
     def unperturbed(self) -> Unperturbed:
-        """What is proved about the unperturbed image."""
+        """The facts proved about the unperturbed image."""
         graph, plain = self.graph, self.model.graph
         chain = self.model.chain if graph is plain else lazy_chain(graph, self.model.path.name)
         return Unperturbed(Compound(graph, chain, self.perturbed), self.attention)
@@ -231,7 +231,7 @@ class Question:
 
     @cached_property
     def base(self) -> float:
-        """What relative thresholds are shares of: the size of the original maps, or their share of mass on the mask."""
+        """The base of relative thresholds: the size of the original maps, or their share of mass on the mask."""
         mask = self.attention.mask
         weights = None if mask is None else mask.weights[None]
         return self.attention.measure.base(self.original, weights, self.attention.distance)
@@ -244,8 +244,8 @@ class Question:
         """The largest loss that a threshold allows: the absolute δ for distances; OptionError if it is not known."""
         if threshold.is_relative and not self.attention.measure.uses_expected and self.unperturbed.doubt > 0.0:
             raise OptionError(
-                f"{self.attention.measure.option} {threshold} of maps that are not certain at the unperturbed image: "
-                "give an absolute threshold"
+                f"{self.attention.measure.option} {threshold} is relative to maps that are uncertain at the "
+                "unperturbed image; give an absolute threshold"
             )
         return self.attention.measure.limit(threshold, self.base)
 
@@ -290,7 +290,7 @@ class Question:
 
     @cached_property
     def agreement(self) -> Agreement:
-        """The difference between the model as read and its file, run by onnxruntime; too large is an error."""
+        """The difference between the model as read and its file, run by onnxruntime; an error if it is too large."""
         return check_agreement(self.model, self.perturbed.x0, self._farthest)
 
     @cached_property
@@ -310,7 +310,7 @@ class Question:
 
     @cached_property
     def original_doubt(self) -> float:
-        """How far the maps of the unperturbed image may be off because signs of its neurons are uncertain.
+        """The largest error of the unperturbed image's maps that uncertain signs of neurons can cause.
 
         0 for losses that do not depend on these maps.
         """

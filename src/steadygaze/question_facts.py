@@ -1,4 +1,4 @@
-"""A question as plain data: domain, model, image, what is asked of attention, and notes."""
+"""A question as plain data: domain, model, image, property of attention, and notes."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class DomainFacts(Struct, frozen=True):
     """The domain: names of its parameters, their ranges in theta, and the perturbations as specs.
 
-    shown_at_zero: what people read where theta is zero, by parameter: 1 for a factor. Empty if it is 0 for all.
+    shown_at_zero: the number shown for theta = 0, by parameter: 1 for a factor. Empty if it is 0 for all.
     """
 
     names: list[str]

@@ -1,4 +1,4 @@
-"""Options of a question as texts, for campaigns: the kinds of options, and which of them go together.
+"""Options of a question as texts, for campaigns: the kinds of options, and which of them may be combined.
 
 `question.OPTIONS` lists the options.
 """

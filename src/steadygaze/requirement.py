@@ -1,6 +1,6 @@
-"""Requirements: turns `CR&AR>=0.9 and MR<=1%`, or `robust`, into terms, and judges them by what is proved.
+"""Requirements: turns `CR&AR>=0.9 and MR<=1%`, or `robust`, into terms, and judges them by proved bounds.
 
-Met means that every share between the proved bounds satisfies a requirement, not met that none does.
+A requirement is met if every share between the proved bounds satisfies it, and not met if none does.
 """
 
 import operator
@@ -28,7 +28,7 @@ Areas = Mapping[str, Sequence[float]]
 
 
 class Outcome(StrEnum):
-    """Whether what is proved meets a requirement."""
+    """Whether the proved bounds meet a requirement."""
 
     MET = "met"
     NOT_MET = "not met"
@@ -105,7 +105,7 @@ class Term:
 
 @dataclass(frozen=True)
 class RobustTerm:
-    """The term `robust`: the property asked for holds everywhere."""
+    """The term `robust`: the property of the question holds everywhere."""
 
     name = ROBUST
 

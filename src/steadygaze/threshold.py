@@ -44,7 +44,7 @@ class Threshold:
             number = float("nan")
         if not 0.0 <= number < float("inf"):
             raise OptionError(
-                f"{name} {words!r} is not a threshold; expected a number such as 3.0, or a share such as 25%"
+                f"{name} {words!r} is not a threshold; expected a number such as 3.0, or a percentage such as 25%"
             )
         return cls(number / 100.0 if words.endswith("%") else number, words.endswith("%"), direction)
 

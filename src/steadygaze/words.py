@@ -146,7 +146,7 @@ def unit_of(name: str) -> str:
 
 
 def is_factor(name: str) -> bool:
-    """Whether people write and read a parameter as the factor 1 + theta: its name says so as it says a unit."""
+    """Whether people write and read a parameter as the factor 1 + theta, which its name states like a unit."""
     return name.endswith(f" [{FACTOR}]")
 
 
@@ -160,7 +160,7 @@ def shown_value(name: str, theta: float) -> float:
 
 
 def shown_text(name: str, theta: float, digits: int = 5) -> str:
-    """The same, rounded.
+    """The number of `shown_value`, rounded.
 
     >>> shown_text("scale [×]", 0.0512345, 3), shown_text("brightness", -0.25)
     ('1.05', '−0.25')

@@ -163,7 +163,7 @@ def test_a_stored_map_answers_other_thresholds(tmp_path):
         again.with_threshold(2)
     top = verify("M-FNN-100", "mnist:69990", SPECS, attention="topk", top="20:0.5")
     assert top.with_threshold("20:0.9").answer.delta < top.answer.delta
-    with pytest.raises(OptionError, match="asks for other maps"):
+    with pytest.raises(OptionError, match="needs other numbers"):
         top.with_threshold("21:0.9")
 
 

@@ -117,14 +117,14 @@ def test_a_result_is_never_replaced(run: Runner, pair: tuple[str, str]):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("one",), "two or more directories"),
+        (("one",), "compare got one directory, and needs two or more"),
         ((), "Missing argument"),
         (("one", "nowhere"), "nowhere: no such directory"),
         (("one", "two", "--delta", "x"), "not a threshold"),
         (("one", "two", "--out", "one/result.json"), "exists already"),
         (("one", "two", "--out", "one/result.json/x.png"), "is not a directory"),
         (("one", "searched"), "searched: holds a search (gbs), which bounds no shares"),
-        (("one", "two", "--share", "CR"), "--share goes with --fail-if-worse"),
+        (("one", "two", "--share", "CR"), "--share needs --fail-if-worse"),
         (("one", "two", "--fail-if-worse", "2"), "--fail-if-worse is '2'; expected a share"),
         (("one", "two", "--fail-if-worse", "nan"), "--fail-if-worse is 'nan'; expected a share"),
         (("one", "two", "--fail-if-worse", "0", "--share", "CX"), "--share: there is no share 'CX'"),

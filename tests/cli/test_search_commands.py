@@ -79,7 +79,7 @@ def test_robust_regions_on_a_line_are_no_proof(run: Runner):
     result = run(*SQUARE, "--method", "gbs", "--property", "cr", "--out", "out")
     assert result.code == 3
     for words in (
-        "UNDECIDED: No violation was found on the 29 visited regions, but that is no proof for the whole domain.",
+        "UNDECIDED: No violation was found on the 29 visited regions, which is no proof for the whole domain.",
         "To decide the rest,",
         "status   Robust: Every visited region satisfies the property.",
         "Nothing is proved about the whole domain",
@@ -97,7 +97,7 @@ def test_the_summary_for_people(run: Runner):
     for words in (
         "M-FNN-100 predicts 7 for mnist:69990",
         "Domain: brightness 0..0.2",
-        "NOT ROBUST: Everywhere on 2 of the 10 visited regions its attention maps",
+        "NOT ROBUST: Everywhere on 2 of the 10 visited regions the attention maps",
         "line to brightness = 0.15; w^δ = 0.3",
         "label kept",
         "status   NotRobust",

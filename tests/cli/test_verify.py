@@ -39,7 +39,7 @@ def test_the_summary_for_people(run: Runner):
         "M-FNN-100 predicts 7 for mnist:69990",
         "Domain: brightness 0..0.2",
         "NOT ROBUST: In ",
-        "the network still predicts 7, but its attention maps",
+        "the network still predicts 7, but the attention maps",
         "CR: label kept",
         "nearest IR",
         "brightness ≈ 0.0",

@@ -188,7 +188,7 @@ def test_every_kind_of_result_has_a_page(name: str):
     page = Page(text)
     assert (result.stopped is None) or f"stopped ({result.stopped})" in page.text
     assert ("The attention was not measured." in page.text) == (name == "refined")
-    assert ("The unperturbed image itself does not belong to the domain." in page.text) == (name == "away")
+    assert ("The domain does not contain the unperturbed image." in page.text) == (name == "away")
     assert ("Not available: the boundary" in page.text) == (name in ("partial", "four", "away"))
 
 

@@ -11,7 +11,7 @@ from steadygaze.results.description import KeptRange, range_sentences, small_pri
 from steadygaze.results.result import Result
 from support.stand_ins.made_up_summaries import made_search, made_summary
 
-DIFFER = "its attention maps differ from the expected ones by more than the allowed 25 % of the original maps' size"
+DIFFER = "the attention maps differ from the expected ones by more than the allowed 25 % of the original maps' size"
 
 
 NOT_ROBUST = {"verdict": "not robust"}
@@ -20,7 +20,7 @@ MIXED = {"CR": [0.96, 0.96], "MR": [0.04, 0.04], "AR": [0.84, 0.84], "IR": [0.16
 
 CASES = {
     "robust": ({}, None, [
-        "Everywhere in the domain (brightness from 0 to +1) the network keeps its label 8 and its attention: its "
+        "Everywhere in the domain (brightness from 0 to +1) the network keeps its label 8 and its attention: the "
         "attention maps differ from the expected ones by at most the allowed 25 % of the original maps' size.",
     ]),
     "robust, label alone": ({"property": "cr"}, None, [
@@ -28,13 +28,13 @@ CASES = {
     ]),
     "robust, attention alone, absolute": (
         {"property": "ar", "delta": {"text": "3", "value": 3.0, "map_size": 10.0}}, None, [
-            "Everywhere in the domain (brightness from 0 to +1) the network keeps its attention: its attention maps "
+            "Everywhere in the domain (brightness from 0 to +1) the network keeps its attention: the attention maps "
             "differ from the expected ones by at most the allowed distance of 3.",
         ],
     ),
     "a threshold with many digits": (
         {"property": "ar", "delta": {"text": "1.2345678", "value": 1.2345678, "map_size": 10.0}}, None, [
-            "Everywhere in the domain (brightness from 0 to +1) the network keeps its attention: its attention maps "
+            "Everywhere in the domain (brightness from 0 to +1) the network keeps its attention: the attention maps "
             "differ from the expected ones by at most the allowed distance of 1.2345678.",
         ],
     ),
@@ -59,11 +59,11 @@ CASES = {
     "bounds, undecided, stopped": (
         NOT_ROBUST | {"area": MIXED | {"CR&IR": [0.10, 0.2001], "MR": [0.0, 0.1], "undecided": [0.1, 0.1]},
                       "stopped": "timeout of 10 s"}, None, [
-            "No range worth naming around the unperturbed image is proved to keep its label 8 and its "
-            "attention.",
+            "The proof that the network keeps its label 8 and its attention covers at most a tiny range around the "
+            "unperturbed image.",
             f"In between 10.00 % and 20.01 % of the domain the network still predicts 8, but {DIFFER}.",
             "Up to 10.00 % of the domain is undecided.",
-            "The run was stopped (timeout of 10 s) before it was complete.",
+            "The run stopped early (timeout of 10 s).",
         ],
     ),
     "a single theta": (
@@ -76,7 +76,8 @@ CASES = {
         ],
     ),
     "undecided by a hair": ({"verdict": "undecided", "area": {"undecided": [1e-9, 1e-9]}}, None, [
-        "No range worth naming around the unperturbed image is proved to keep its label 8 and its attention.",
+        "The proof that the network keeps its label 8 and its attention covers at most a tiny range around the "
+        "unperturbed image.",
         "No violation is proved anywhere.", "Up to 1e−7 % of the domain is undecided.",
     ]),
     "zero outside": (
@@ -112,7 +113,7 @@ CASES = {
         ],
     ),
     "a range too small to name": (NOT_ROBUST | {"property": "cr", "area": MIXED}, KeptRange((0.0,), (1e-5,), False), [
-        "No range worth naming around the unperturbed image is proved to keep its label 8.",
+        "The proof that the network keeps its label 8 covers at most a tiny range around the unperturbed image.",
         "In 4.00 % of the domain the network no longer predicts 8.",
     ]),
 }  # fmt: skip
@@ -134,7 +135,7 @@ def test_the_small_print_names_what_the_verdict_leaves_out():
         "keep the attention leave them out.",
     ]
     away = made_summary(domain={"names": ["brightness"], "low": [0.1], "high": [1.0]})
-    assert small_print(away) == ["The unperturbed image itself does not belong to the domain."]
+    assert small_print(away) == ["The domain does not contain the unperturbed image."]
     unmeasured = made_summary(property="cr", measures=["label"])
     assert small_print(unmeasured) == ["The attention was not measured."]
     assert undecided_share(made_summary(property="ar", area={"AR": [0.25, 0.5]})) == 0.25
@@ -142,9 +143,9 @@ def test_the_small_print_names_what_the_verdict_leaves_out():
 
 SEARCHES = {
     "nothing found": ({}, ["no proof for the whole domain", "25.00 % of the domain; nothing is proved about the rest"]),
-    "stopped": ({"stopped": "limit of 9 regions"}, ["no proof", "was stopped (limit of 9 regions)"]),
+    "stopped": ({"stopped": "limit of 9 regions"}, ["no proof", "stopped early (limit of 9 regions)"]),
     "lost": ({"status": "Failed", "failures": 2, "undecided": {"classification": 1, "attention": None}},
-             ["2 regions or programs got no answer", "1 label could not be decided"]),
+             ["2 regions or linear programs got no answer", "1 label could not be decided"]),
     "violated": (
         {"verdict": "not robust", "sets": {"CR": 5, "MR": 3, "CB": 2, "AR": 0, "IR": 12, "AB": 0}},
         ["Everywhere on 3 and on part of 2 of the 12 visited regions the network no longer predicts 8.",

@@ -76,7 +76,7 @@ def test_a_moved_directory_and_a_file_elsewhere_are_read(result, folder, tmp_pat
     assert steadygaze.load(moved).areas == result.areas
     elsewhere = Path(shutil.move(moved / "model.onnx", tmp_path / "elsewhere.onnx"))
     assert steadygaze.load(moved, model=elsewhere).areas == result.areas
-    with pytest.raises(StoreError, match=r"its model is no longer at .*model\.onnx; put the file with SHA-256"):
+    with pytest.raises(StoreError, match=r"its model is no longer at .*model\.onnx; restore the file with SHA-256"):
         steadygaze.load(moved)
 
 

@@ -37,7 +37,7 @@ def question_text(summary: AnswerFacts) -> str:
 
 
 def property_text(summary: AnswerFacts) -> str:
-    """The property asked, as part of a sentence."""
+    """The property of the question, as part of a sentence."""
     label, attention = ["the label is kept"], [_attention_text(summary)]
     return " and ".join(label * summary.property.asks_label + attention * summary.property.asks_attention)
 
@@ -53,7 +53,7 @@ def _advice(summary: Summary) -> Iterator[str]:
         methods = ["map"] * is_mappable + ["bfs"] * (not is_bfs)
         other = f"use --method {' or '.join(methods)}" if methods else "use smaller ranges"
         if summary.stopped or summary.confirmation is not None:
-            other = "give it more time, regions or memory, or use smaller ranges"
+            other = "raise --timeout, --max-regions or --memory, or use smaller ranges"
         yield sentence(f"to decide the rest, {other}")
     if summary.is_search and summary.verdict is Verdict.NOT_ROBUST and not _has_violating_region(summary):
         yield "Use --method refine to see where."
@@ -105,7 +105,7 @@ def search_facts(summary: Summary, seconds: Mapping[str, float]) -> Facts:
     for place, text in enumerate(_component_texts(summary)):
         yield "" if place else "outermost boundary", text
     if summary.failures:
-        yield "failures", f"{summary.failures:,} regions or programs without an answer"
+        yield "failures", f"{summary.failures:,} regions or linear programs without an answer"
 
 
 def delta_text(summary: AnswerFacts) -> str:
@@ -134,9 +134,9 @@ def kept_text(summary: Summary) -> str:
     """The share of AR at other thresholds; those of distances are relative to the size of the original maps."""
     if summary.measure != DISTANCE:
         found = {text: share for text, share in (summary.at_threshold or {}).items() if isinstance(share, tuple)}
-        return "; ".join(f"at {text.replace('%', ' %')} {share_text(*share)}" for text, share in found.items())
+        return "; ".join(f"at {text.replace('%', ' %')}: {share_text(*share)}" for text, share in found.items())
     kept = {name: bounds for name, bounds in (summary.ar_at_delta or {}).items() if isinstance(bounds, tuple)}
-    shares = "; ".join(f"at {name.removesuffix('%')} % {share_text(*bounds)}" for name, bounds in kept.items())
+    shares = "; ".join(f"at {name.removesuffix('%')} %: {share_text(*bounds)}" for name, bounds in kept.items())
     return f"{shares} (of the original maps' size, {number_text(summary.delta.map_size)})"
 
 
@@ -145,7 +145,7 @@ def enough_text(summary: Summary) -> str:
     if summary.measure != DISTANCE:
         reached = (summary.at_threshold or {}).get("all")
         if not isinstance(reached, float):
-            return "at no threshold that is known"
+            return "at no known threshold"
         return f"up to {summary.measure.reached_text(reached)}, kinks aside"
     enough, size, is_map = (summary.ar_at_delta or {})["all"], summary.delta.map_size, summary.boxes is None
     if not isinstance(enough, float):
@@ -166,9 +166,9 @@ def _component_texts(summary: Summary) -> Iterator[str]:
     parts = summary.components
     if parts is None:
         if summary.method == "boundary":
-            yield "unknown: the search was stopped"
+            yield "unknown: the search stopped early"
         return
-    found = f"{counted(len(parts), 'component')}{'' if parts else ': found none that touches the border'}"
+    found = f"{counted(len(parts), 'component')}{'' if parts else ': none that touches the border was found'}"
     yield found + (" found; others may be missing because regions were lost" if summary.failures else "")
     for place, part in enumerate(parts, start=1):
         inner = counted(part["inner"], "region")

@@ -36,7 +36,7 @@ def reach_text(summary: BoundarySummary) -> str:
     """One sentence: how much of the domain can be reached from zero while the property is kept."""
     kept = property_text(summary)
     if not summary.starts:
-        return f"Nothing can be reached from theta = 0: no piece around it has a proof that {kept}."
+        return f"Nothing can be reached from theta = 0: there is no proof for any piece around it that {kept}."
     if not summary.components and not summary.enclaves and summary.verdict is Verdict.ROBUST:
         return f"All of the domain can be reached from theta = 0 while {kept}: there is no boundary."
     return f"From theta = 0, {share_text(summary.reachable_share)} of the domain can be reached while {kept}."
@@ -57,8 +57,8 @@ def _certainty(summary: BoundarySummary) -> Iterator[str]:
         )
     if undecided["pieces_beside"]:
         yield (
-            f"Certain up to {undecided['pieces_beside']} undecided pieces beside the boundary: if they satisfy the "
-            "property, more can be reached."
+            f"{counted(undecided['pieces_beside'], 'undecided piece')} beside the boundary: more can be reached if any "
+            "of them satisfies the property."
         )
     strips = undecided["strip_share"]
     if strips > 0.0:
@@ -86,10 +86,10 @@ def _component_table(summary: BoundarySummary) -> Table:
     along = "regions along it" if summary.method == "map" else "boxes and regions along it"
     rows = []
     for component in summary.components:
-        regions = f"{len(component['inner_regions']):,} inside, {len(component['outer_regions']):,} outside"
+        regions = f"{len(component['inner_regions']):,} in, {len(component['outer_regions']):,} out"
         border = "yes" if component["touches_border"] else "no"
         rows.append((number_text(component["measure"]), border, regions, percent_up(component["share_beyond"])))
-    titles = ("outermost boundary", f"{size} (axes scaled to 1)", "reaches the border", along, "beyond it")
+    titles = ("boundary", f"{size} (axes scaled to 1)", "reaches the border", along, "beyond it")
     return _numbered("component", titles, rows)
 
 
@@ -100,7 +100,7 @@ def _enclave_table(summary: BoundarySummary) -> Table:
         nearest = f"({where}), ‖theta‖ = {number_text(enclave['nearest']['distance'])}"
         shares = percent_up(enclave["share"]), share_text(enclave["satisfying_share"])
         rows.append((*shares, f"{len(enclave['regions']):,}", nearest))
-    return _numbered("enclave", ("enclaves", "share", "of it satisfying", "regions", "nearest point"), rows)
+    return _numbered("enclave", ("enclaves", "share", "share satisfying", "regions", "nearest point"), rows)
 
 
 def _numbered(name: str, titles: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:

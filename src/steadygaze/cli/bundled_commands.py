@@ -1,4 +1,4 @@
-"""Commands on bundled data: `demo` runs the main job twice, `models` lists the networks."""
+"""Commands on bundled data: `demo` makes two maps, `models` lists the networks."""
 
 import sys
 import time
@@ -11,7 +11,7 @@ from ..labels import Verdict
 from . import command_options as o
 from .quick_drawing import import_matplotlib
 from .stored_commands import PAGE
-from .verify_command import check_writable, store_and_draw, tell, with_bundled_names
+from .verify_command import check_writable, print_answer, store_and_draw, with_bundled_names
 
 MODEL, IMAGE, DELTA = "M-FNN-100", "mnist:69992", "3.0"
 """A nine; δ as in the paper."""
@@ -31,7 +31,7 @@ def demo(
 ) -> int:
     """Map a bundled network on a bundled image, with pictures and reports.
 
-    Needs nothing but this package. The exit code is 0 for any verdict.
+    Needs only this package. The exit code is 0 for any verdict.
     """
     started = time.perf_counter()
     if out.exists() and not force:
@@ -54,7 +54,7 @@ def demo(
             result = RunPlan("map").run(question, budget, display.advance)
             delivered = store_and_draw(result, out / name, force=force)
             pages.append(write_report(result, out / name / PAGE, force=True, directory=out / name))
-        tell(delivered)
+        print_answer(delivered)
         print(f"{'report':8}{pages[-1]}\n")
         if budget.cancelled.is_set():
             return Verdict.UNDECIDED.exit_code

@@ -26,7 +26,7 @@ MAX_REASONS = 20
 
 CampaignOption = Annotated[Path, typer.Argument(metavar="DIR", help="The directory of a campaign.")]
 PlanOption = Annotated[str | None, o.option(
-    "--plan FILE", "The plan that was run: says where models and images are that are not bundled.", None,
+    "--plan FILE", "The plan of the campaign, which locates the models and images that are not bundled.", None,
 )]  # fmt: skip
 
 campaign = typer.Typer(rich_markup_mode=None, context_settings={"help_option_names": ["--help", "-h"]})
@@ -57,7 +57,7 @@ def run(
     )] = None,
     scheduler: Annotated[str | None, o.option(
         "--scheduler ADDRESS",
-        "Solve the problems on a Dask cluster instead: the address of its scheduler, such as tcp://127.0.0.1:8786. Its "
+        "Solve the problems on a Dask cluster, given the address of its scheduler, such as tcp://127.0.0.1:8786. Its "
         "workers need this version of steadygaze and the files of the plan.", o.LIMITS,
     )] = None,
     quiet: Annotated[bool, o.option("--quiet", "Print errors only.")] = False,
@@ -93,7 +93,7 @@ def run(
         records = tables.make_records(store)
         gate = judge_plan(plan, records)
         if not quiet:
-            _tell(store, records, report)
+            _print_statuses(store, records, report)
             if gate is not None:
                 print_gate(gate)
     if gate is not None:
@@ -105,14 +105,14 @@ def run(
 def status(
     directory: CampaignOption,
     exit_code: Annotated[bool, o.option(
-        "--exit-code", "End with the exit code that campaign run gives for the requirements, instead of 0.",
+        "--exit-code", "Exit with the code that campaign run gives for the requirements, instead of 0.",
     )] = False,
     json: o.JsonOption = False,
     debug: o.DebugOption = False,
 ) -> int:  # fmt: skip
     """Show the progress of a campaign: how many problems have ended, how they ended, and why some failed.
 
-    Also whether the requirements of its plan are met, and which problems are to blame.
+    Also shows whether the requirements of its plan are met, and which problems are to blame.
     """
     from ..campaign import tables  # noqa: PLC0415 (slow to import)
     from ..campaign.set_requirement import judge_plan  # noqa: PLC0415 (slow to import)
@@ -167,7 +167,7 @@ def table(
     force: o.ForceFilesOption = False,
     debug: o.DebugOption = False,
 ) -> int:  # fmt: skip
-    """Make a table of a campaign: how many problems ended how (as in the paper), or all results.
+    """Make a table of a campaign: the number of problems with each status (as in the paper), or all results.
 
     docs/campaign.md describes the columns of the results.
     """
@@ -245,10 +245,10 @@ def insights(
 ) -> int:  # fmt: skip
     """Make tables of findings that the paper states in words, from the maps and refinements of a campaign.
 
-    collapse: which perturbation takes most attention away, for every network. silent: how often the label is kept but
-    the attention is not (CR and IR). delta: how the share of AR varies with δ. filter: how it varies with filter and
-    distance. ranking: how label and attention rank networks differently. Shares are means over images, with proved
-    bounds.
+    collapse: the perturbation that loses most attention, for each network. silent: how often the label is kept but the
+    attention is not (CR and IR). delta: how the share of AR varies with δ. filter: how the share of AR varies with
+    filter and distance. ranking: how label and attention rank networks differently. Shares are means over images, with
+    proved bounds.
     """
     if format == "csv" and table is None:
         names = ", ".join(INSIGHTS)
@@ -280,13 +280,13 @@ def report_command(
     ] = None,
     full: Annotated[list[str] | None, o.option(
         "--full kept|N|violations|all|none|KEY",
-        "Which problems get a full report: those whose result the campaign kept (keep in the plan), the N worst of "
-        "these, those that miss a requirement or are not robust, all, none, or one by its key; repeat the option for "
-        "several. Problems without a kept result are solved again.", default="kept",
+        "The problems that get a full report: those whose result the campaign kept (keep in the plan), the N worst of "
+        "these, those that miss a requirement or are not robust, all, none, or the one with this key; repeat the "
+        "option for several. Problems without a kept result are solved again.", default="kept",
     )] = None,
     plan: PlanOption = None,
     no_weights: Annotated[bool, o.option(
-        "--no-weights", "Leave the weights of networks out of full reports, and remove earlier reports that hold them.",
+        "--no-weights", "Leave the weights of networks out of full reports, and delete earlier reports that hold them.",
     )] = False,
     json: o.JsonOption = False,
     debug: o.DebugOption = False,
@@ -330,8 +330,8 @@ def junit(
 ) -> int:  # fmt: skip
     """Write a campaign as JUnit XML, which CI services show: a test case for each problem and each requirement.
 
-    It has failures if a requirement is missed, and errors if one is open or a problem has no answer. The exit code is
-    0.
+    A missed requirement is a failure; an open requirement, or a problem without an answer, is an error. The exit code
+    is 0.
     """
     from ..campaign import tables  # noqa: PLC0415 (slow to import)
     from ..campaign.junit import make_junit  # noqa: PLC0415 (slow to import)
@@ -345,7 +345,7 @@ def junit(
     return 0
 
 
-def _tell(store: "Store", records: "Sequence[Record]", report: "Report") -> None:
+def _print_statuses(store: "Store", records: "Sequence[Record]", report: "Report") -> None:
     from ..campaign import tables  # noqa: PLC0415 (slow to import)
 
     print(tables.to_text(tables.count_statuses(store.plan, records)), end="")

@@ -29,7 +29,7 @@ T = TypeVar("T")
 def option(
     spelling: str, help: str, panel: str | None = OUTPUT, *, default: str | None = None, read: Reader | None = None
 ) -> Any:
-    """An option `--name METAVAR`, or a flag `--name`; `default` says what happens without it."""
+    """An option `--name METAVAR`, or a flag `--name`; `default` describes its default in words."""
     name, _, metavar = spelling.partition(" ")
     parser = None if read is None else lambda text: read(name, text)
     return typer.Option(
@@ -176,13 +176,13 @@ PerturbOption = Annotated[list[str] | None, option(
     "--perturb SPEC",
     "A perturbation: brightness:-0.2..0.5, contrast, haze, patch:x=12,y=12,w=4,h=4, blur:sigma=1.5, "
     "translate:dx=3:0..1.5 and others (see the guide). Repeat the option to combine several (a map allows up to three, "
-    "a search four).", QUESTION, default="needed without --preset",
+    "a search four). Required unless --preset is given.", QUESTION,
 )]  # fmt: skip
 PresetOption = Annotated[str | None, option(
     "--preset light|weather|camera|dirt",
-    "Instead of --perturb: a list of questions about the light, the weather, the camera or dirt (see the guide), asked "
-    "one after another. Each result has its own folder in --out, beside one report that compares them. --timeout is "
-    "for all of them.", QUESTION,
+    "Instead of --perturb: answer a list of questions about light, weather, camera or dirt (see the guide), one after "
+    "another. Each result gets its own folder in --out, next to one report that compares them. --timeout limits all of "
+    "them together.", QUESTION,
 )]  # fmt: skip
 PropertyOption = Annotated[str, option(
     "--property cr|ar|both",
@@ -190,46 +190,48 @@ PropertyOption = Annotated[str, option(
 )]  # fmt: skip
 AttentionOption = Annotated[str, option(
     "--attention NAME",
-    "What it means that attention is kept. distance: the maps stay close to the expected ones (the paper's property); "
-    "object: their mass stays on the object; pointing: their largest value lies on the object; alike: they point the "
-    "same way as the expected ones; topk: they share their strongest pixels.", QUESTION,
+    "When attention counts as kept. distance: the maps stay close to the expected ones (the paper's property); object: "
+    "their mass stays on the object; pointing: their largest value lies on the object; alike: they point the same way "
+    "as the expected ones; topk: they keep their strongest pixels.", QUESTION,
     read=one_of("distance", "object", "pointing", "alike", "topk"),
 )]  # fmt: skip
 DeltaOption = Annotated[str | None, option(
     "--delta NUMBER|PERCENT",
-    "For distance: how far the attention maps may be from the expected ones: absolute (3.0), or a percentage of the "
+    "For distance: how far the attention maps may be from the expected ones, absolute (3.0) or as a percentage of the "
     "size of the original maps.", QUESTION, default="25%", read=_threshold_of("distance"),
 )]  # fmt: skip
 TauOption = Annotated[str | None, option(
     "--tau NUMBER|PERCENT",
-    "For object: the least share of the maps' mass on the object: absolute (0.5), or a percentage of the share that "
-    "the unperturbed image has there. For a gate, give an absolute one.", QUESTION, default="90%",
+    "For object: the smallest share of the maps' mass that must lie on the object, absolute (0.5) or as a percentage "
+    "of that share for the unperturbed image. Use an absolute value in a gate.", QUESTION, default="90%",
     read=_threshold_of("object"),
 )]  # fmt: skip
 GammaOption = Annotated[str | None, option(
-    "--gamma NUMBER", "For alike: the least cosine of actual and expected maps.", QUESTION, default="0.9",
+    "--gamma NUMBER", "For alike: the smallest cosine allowed between actual and expected maps.", QUESTION,
+    default="0.9",
     read=_threshold_of("alike"),
 )]  # fmt: skip
 TopOption = Annotated[str | None, option(
-    "--top K:SHARE", "For topk: of the K strongest pixels at least this share stays.", QUESTION, default="50:0.8",
-    read=_threshold_of("topk"),
+    "--top K:SHARE", "For topk: the smallest share of the K strongest pixels that must stay among the K strongest.",
+    QUESTION, default="50:0.8", read=_threshold_of("topk"),
 )]  # fmt: skip
 MaskOption = Annotated[str | None, option(
     "--mask FILE.png|auto:…",
-    "For object and pointing: where the object is. A grey PNG of the image's size (weight = grey/255), or "
-    "auto:bright=0.2,grow=1: pixels above 0.2 in any channel, grown by one pixel. It moves with the image.", QUESTION,
+    "For object and pointing: the pixels of the object. A grey PNG of the image's size (weight = grey/255), or "
+    "auto:bright=0.2,grow=1: pixels above 0.2 in any channel, grown by one pixel. The mask moves with the image.",
+    QUESTION,
 )]  # fmt: skip
 ExplainOption = Annotated[str, option(
     "--explain METHOD",
-    "The explanation method whose maps are compared: gradient, input-x-gradient (times the image), "
-    "smoothgrad:n=8,sigma=0.1,seed=0 (the mean of the gradients at the image plus n noises of deviation sigma), "
-    "integrated:steps=8,baseline=0 (integrated gradients by midpoints), gradcam:layer=NAME (Grad-CAM), or "
-    "occlusion:window=4,stride=4,baseline=0 (what the logit loses when a window is blanked).", QUESTION,
+    "The explanation method whose maps are compared: gradient, input-x-gradient (the gradient times the image), "
+    "smoothgrad:n=8,sigma=0.1,seed=0 (the mean gradient over n copies of the image with noise of standard deviation "
+    "sigma), integrated:steps=8,baseline=0 (integrated gradients by midpoints), gradcam:layer=NAME (Grad-CAM), or "
+    "occlusion:window=4,stride=4,baseline=0 (the drop of the logit when a window is blanked).", QUESTION,
 )]  # fmt: skip
 FilterOption = Annotated[str, option(
     "--filter FILTER",
-    "The filter applied to gradients before maps are compared: identity (none), abs (absolute values), mean (of 3×3 "
-    "pixels), or several in a row, such as abs+mean.", QUESTION,
+    "The filter applied to maps before they are compared: identity (none), abs (absolute values), mean (over 3×3 "
+    "pixels), or several in sequence, such as abs+mean.", QUESTION,
 )]  # fmt: skip
 DistOption = Annotated[
     str | None, option("--dist l1|l2", "For distance: the distance between two maps.", QUESTION, default="l2")
@@ -240,32 +242,33 @@ ClassesOption = Annotated[str | None, option(
 )]  # fmt: skip
 RequireOption = Annotated[Requirement | None, option(
     "--require TEXT",
-    "Required shares of the domain, such as 'CR&AR>=0.9' or 'CR>=99% and IR<0.5'; or 'robust'. The exit code then says "
-    "whether they are proved, instead of the verdict.", QUESTION, read=lambda _, text: Requirement.parse(text),
+    "Required shares of the domain, such as 'CR&AR>=0.9' or 'CR>=99% and IR<0.5'; or 'robust'. The exit code then "
+    "reports whether the requirement is proved, not the verdict.", QUESTION,
+    read=lambda _, text: Requirement.parse(text),
 )]  # fmt: skip
 MethodOption = Annotated[str, option(
     "--method auto|map|refine|bfs|gbs|boundary",
     "Two methods cover the whole domain: map finds all regions and their shares for every δ; refine decides boxes by "
     "bounds first, and region by region if bounds do not suffice (for large networks and many perturbations). Three "
-    "visit region by region: all of them (bfs), those on a line from zero and near the boundary, as in the paper "
-    "(gbs), or those along the boundary alone (boundary). gbs and boundary find violations but visit part of the "
+    "visit regions one by one: all of them (bfs), those on a line from zero and near the boundary, as in the paper "
+    "(gbs), or only those along the boundary (boundary). gbs and boundary find violations but visit only part of the "
     "domain, so they rarely prove robustness.", METHOD, read=one_of(*METHODS),
     default=f"auto: map if about {MOST_REGIONS:,} regions or fewer are expected, else refine",
 )]  # fmt: skip
 UntilOption = Annotated[Any, option(
     "--until SHARE|exact",
-    "For refine: the share of the domain that may stay undecided, or exact to decide as much as a map.",
+    "For refine: the share of the domain that may stay undecided, or exact to decide as much as a map does.",
     METHOD, default="0.001", read=until_share,
 )]  # fmt: skip
 GoalOption = Annotated[Literal["map", "verdict"] | None, option(
     "--goal map|verdict",
-    "For refine: shares of the domain (map), or only whether the property holds everywhere (verdict), which ends at "
-    "the first violation.", METHOD, default="map", read=one_of("map", "verdict"),
+    "For refine: bound the shares of the domain (map), or only decide whether the property holds everywhere (verdict), "
+    "which stops at the first violation.", METHOD, default="map", read=one_of("map", "verdict"),
 )]  # fmt: skip
 ResumeOption = Annotated[Path | None, option(
     "--resume DIR",
-    "For refine: continue the stored result of the same question; --until, --goal and the limits may differ. The new "
-    "result replaces the one in DIR unless --out names another directory.", METHOD,
+    "For refine: continue from the stored result of the same question; --until, --goal and the limits may differ. The "
+    "new result replaces the one in DIR unless --out names another directory.", METHOD,
 )]  # fmt: skip
 WDeltaOption = Annotated[float | None, option(
     "--w-delta NUMBER",
@@ -274,7 +277,7 @@ WDeltaOption = Annotated[float | None, option(
 )]  # fmt: skip
 LineOption = Annotated[Any, option(
     "--line corner|THETA",
-    "For gbs and boundary: where the search line from zero ends: at the farthest corner of the domain, or at a theta "
+    "For gbs and boundary: the end of the search line from zero, either the farthest corner of the domain or a theta "
     "such as 0.5,1.", METHOD, default=CORNER, read=_line,
 )]  # fmt: skip
 MeanOption = Annotated[Sequence[float] | None, option(
@@ -282,33 +285,34 @@ MeanOption = Annotated[Sequence[float] | None, option(
     CLASSIFIER, read=numbers,
 )]  # fmt: skip
 StdOption = Annotated[
-    Sequence[float] | None, option("--std S", "See --mean; as many numbers.", CLASSIFIER, read=numbers)
+    Sequence[float] | None, option("--std S", "See --mean; takes as many numbers.", CLASSIFIER, read=numbers)
 ]
 ScaleOption = Annotated[float | None, option(
     "--scale 1|255", "See --mean; 255 for a model that expects pixels from 0 to 255.", CLASSIFIER, default="1",
     read=number,
 )]  # fmt: skip
 OutputOption = Annotated[str | None, option(
-    "--output NAME", "The output with the logits; needed if the model has several.", CLASSIFIER,
+    "--output NAME", "The output with the logits; required if the model has several outputs.", CLASSIFIER,
 )]  # fmt: skip
 FitOption = Annotated[str | None, option(
     "--fit resize|crop|pad",
-    "Fit an image of another size to the model's input, by Pillow: stretch it (resize), scale it to cover the input "
-    "and cut its centre out (crop), or scale it to lie within and pad it with black (pad). A size may follow, as in "
-    "resize:28x28.", CLASSIFIER, default="such an image is refused",
+    "Fit an image of another size to the model's input, with Pillow: stretch it (resize), scale it to cover the input "
+    "and cut out its centre (crop), or scale it to lie within the input and pad it with black (pad). A size may "
+    "follow, as in resize:28x28.", CLASSIFIER, default="refuse such an image",
 )]  # fmt: skip
-GreyOption = Annotated[bool, option("--grey", "Turn a colour image into grey, by Pillow.", CLASSIFIER)]
+GreyOption = Annotated[bool, option("--grey", "Convert a colour image to grey, with Pillow.", CLASSIFIER)]
 RgbOption = Annotated[bool, option("--rgb", "Give a grey image three equal channels.", CLASSIFIER)]
 ClassNamesOption = Annotated[
     Path | None, option("--class-names FILE", "A text file in UTF-8 with one class name on each line.", CLASSIFIER)
 ]
 ExpectOption = Annotated[str | None, option(
-    "--expect LABEL", "Stop with an error unless the unperturbed image has this label, given as number or name.",
+    "--expect LABEL",
+    "Stop with an error unless the model predicts this label, given by number or name, for the unperturbed image.",
     CLASSIFIER,
 )]  # fmt: skip
 TimeoutOption = Annotated[float | None, option(
-    "--timeout SECONDS", "Stop after this time; the result is then partial, as for the other limits.", LIMITS,
-    read=number,
+    "--timeout SECONDS", "Stop after this time. A run that reaches this or another limit gives a partial result.",
+    LIMITS, read=number,
 )]  # fmt: skip
 MaxRegionsOption = Annotated[
     int | None, option("--max-regions N", "Stop at this many regions.", LIMITS, read=whole_number)
@@ -318,7 +322,7 @@ MemoryOption = Annotated[float | None, option(
     read=number,
 )]  # fmt: skip
 ThreadsOption = Annotated[int | None, option(
-    "--threads N", "Threads of a map or refinement; the answer does not depend on them.", LIMITS,
+    "--threads N", "Threads for a map or refinement; the answer does not depend on their number.", LIMITS,
     default="one for each processor", read=whole_number,
 )]  # fmt: skip
 OutOption = Annotated[Path | None, option(
@@ -333,7 +337,7 @@ def _pictures_option(default: str) -> Any:
 
 PicturesOption = Annotated[Any, _pictures_option("png; none with --json or --quiet")]
 BoundaryPicturesOption = Annotated[Any, _pictures_option("png; none with --json")]
-QuietOption = Annotated[bool, option("--quiet", "Print errors only (and the object that --json asks for).")]
+QuietOption = Annotated[bool, option("--quiet", "Print only errors, and the JSON object if --json is given.")]
 
 DirectoryOption = Annotated[Path, typer.Argument(metavar="DIR", help="A directory that verify wrote.")]
 OtherPropertyOption = Annotated[Property | None, option(
@@ -352,7 +356,7 @@ OtherDeltaOption = Annotated[str | None, _other_threshold(
     "search answers only its own threshold.",
 )]  # fmt: skip
 OtherTauOption = Annotated[
-    str | None, _other_threshold("--tau NUMBER|PERCENT", "object", "The same for the mass on the object.")
+    str | None, _other_threshold("--tau NUMBER|PERCENT", "object", "The same for the share of mass on the object.")
 ]
 OtherGammaOption = Annotated[str | None, _other_threshold("--gamma NUMBER", "alike", "The same for the cosine.")]
 OtherTopOption = Annotated[str | None, _other_threshold(
@@ -365,6 +369,6 @@ FormatsOption = Annotated[list[str] | None, option(
 )]  # fmt: skip
 JsonOption = Annotated[bool, option("--json", "Print the answer as one JSON object on stdout instead of a summary.")]
 ExitCodeOption = Annotated[bool, option(
-    "--exit-code", "End with the exit code of the verdict, as verify does (0, 10 or 3), instead of 0.",
+    "--exit-code", "Exit with the code of the verdict (0, 10 or 3), as verify does, instead of 0.",
 )]  # fmt: skip
-DebugOption = Annotated[bool, option("--debug", "Show the traceback of an error before its line.")]
+DebugOption = Annotated[bool, option("--debug", "Print the traceback of an error before its message.")]

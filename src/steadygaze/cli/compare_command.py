@@ -11,7 +11,7 @@ from . import command_options as o
 
 DirectoriesOption = Annotated[list[Path], typer.Argument(
     metavar="DIR1 DIR2 ...",
-    help="Two or more directories that verify wrote; difference maps are against the first.",
+    help="Two or more directories that verify wrote; difference maps compare each with the first.",
 )]  # fmt: skip
 OutOption = Annotated[Path | None, o.option(
     "--out DIR|FILE", "A directory for comparison.json, .png, .svg and .pdf, or a file with one of these endings.",
@@ -19,14 +19,14 @@ OutOption = Annotated[Path | None, o.option(
 )]  # fmt: skip
 FailIfWorseOption = Annotated[float | None, o.option(
     "--fail-if-worse NUMBER",
-    "End with the exit code 10 if a share of a later result is proved to be worse than that of the first, the "
-    "baseline, by more than this number; with 3 if the bounds leave it open.", o.QUESTION,
+    "Exit with code 10 if the share of a later result is proved to be worse than that of the first, the baseline, by "
+    "more than this number, and with code 3 if the bounds leave it open.", o.QUESTION,
     read=o.share_number,
 )]  # fmt: skip
 ShareOption = Annotated[str | None, o.option(
     "--share NAME",
-    f"With --fail-if-worse: the share, one of {', '.join(NAMES)}. Less of CR, AR and CR&AR is worse, and more of the "
-    "others.", o.QUESTION, default="CR&AR", read=read_share,
+    f"With --fail-if-worse: the share to compare, one of {', '.join(NAMES)}. A smaller share is worse for CR, AR and "
+    "CR&AR, a larger one for the others.", o.QUESTION, default="CR&AR", read=read_share,
 )]  # fmt: skip
 
 
@@ -45,15 +45,15 @@ def compare(
 ) -> int:
     """Compare stored results: several networks, images or perturbations side by side.
 
-    Shows the shares of each, and ranks networks by how much they keep and perturbations by their risk. If all have the
-    same domain, it shows where the first keeps label and attention and another does not. A threshold holds for all
-    results; without one, each answers for its own. Searches take part if they bound shares of the whole domain, as bfs
-    does. The exit code is 0, unless --fail-if-worse is given.
+    Shows the shares of each result, ranks networks by how much they keep, and perturbations by their risk. If all
+    results have the same domain, it also shows where the first keeps label and attention and another does not. A given
+    threshold applies to all results; otherwise each keeps its own. A search can be compared if it bounds shares of the
+    whole domain, as bfs does. The exit code is 0, unless --fail-if-worse is given.
     """
     if len(directories) < 2:
-        raise OptionError("a comparison needs two or more directories; give another one")
+        raise OptionError("compare got one directory, and needs two or more; give another one")
     if share is not None and fail_if_worse is None:
-        raise OptionError("--share goes with --fail-if-worse NUMBER; give both, or leave it out")
+        raise OptionError("--share needs --fail-if-worse NUMBER; give both, or leave --share out")
     from .. import api  # noqa: PLC0415 (slow to import)
     from ..compare.worsening import WorseningGate  # noqa: PLC0415 (slow to import)
     from ..results import store  # noqa: PLC0415 (slow to import)

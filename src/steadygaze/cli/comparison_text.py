@@ -105,9 +105,12 @@ def rank_text(rank: dict[str, Any]) -> str:
 
 def contrary_text(pairs: Sequence[Sequence[int]], names: Sequence[str]) -> str:
     """Which results keep the label on more of the domain while others keep the attention on more."""
-    texts = [f"{names[first]} the label, {names[second]} the attention" for first, second in pairs[:MAX_CONTRARY]]
+    texts = [
+        f"{names[first]} keeps the label on more of the domain, {names[second]} the attention"
+        for first, second in pairs[:MAX_CONTRARY]
+    ]
     more = f"; and {len(pairs) - MAX_CONTRARY} more pairs" if len(pairs) > MAX_CONTRARY else ""
-    return f"Label and attention rank differently. Kept on more of the domain: {'; '.join(texts)}{more}."
+    return f"Label and attention rank the results differently: {'; '.join(texts)}{more}."
 
 
 def distance_text(low: float | None, high: float | None) -> str:

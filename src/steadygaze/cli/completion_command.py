@@ -20,7 +20,7 @@ FILES = ""
 
 @dataclass(frozen=True)
 class Words:
-    """What may follow a command: its subcommands, its arguments, its options with their values (None: they take none).
+    """The words that may follow a command: subcommands, arguments, and options with their values (None for flags).
 
     Values and arguments that contain `FILES` may also be names of files.
     """

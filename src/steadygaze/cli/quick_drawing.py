@@ -1,9 +1,9 @@
-"""matplotlib without the parts that commands never use: they draw pictures, and nobody asks them for `help()`.
+"""A faster import of matplotlib for commands, which draw pictures and need neither `help()` nor formulas.
 
 While it is imported, matplotlib writes the settings of every class into texts and signatures, and it imports parsers of
 formulas, of TeX and of dates, and axes in space. All this takes longer than the rest of the import. Here the texts are
-left out, and the modules are imported when a function of theirs is called. A program that imports steadygaze keeps all
-of this: only commands call this module.
+left out, and the modules are imported when one of their functions is called. A program that imports steadygaze gets the
+complete matplotlib: only commands call this module.
 """
 
 import sys
@@ -31,7 +31,7 @@ True: matplotlib calls the function for every figure, and seldom uses its value.
 
 
 def import_matplotlib() -> None:
-    """Import what figures need of matplotlib, unless it is imported already; classes made later have their texts."""
+    """Import the parts of matplotlib that figures need, unless it is imported; later classes are documented."""
     if "matplotlib" in sys.modules:
         import_module("matplotlib.figure")
         return

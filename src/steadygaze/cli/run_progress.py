@@ -38,7 +38,7 @@ PHASES = {
     "pictures": "drawing",
     "store": "storing",
 }
-"""The phases of a run without a report of its progress, in words."""
+"""Words for the phases of a run that report no progress of their own."""
 
 MAPPING = "mapping"
 REFINING = "refining"

@@ -44,8 +44,8 @@ def show(
 ) -> int:
     """Show a stored answer; for a map or a refinement, also at another threshold.
 
-    The exit code is 0; with --require it says whether the requirement is met, with --exit-code it is that of the
-    verdict, both as for verify.
+    The exit code is 0. With --require it reports whether the requirement is met, with --exit-code the verdict, both as
+    for verify.
     """
     from ..results import store  # noqa: PLC0415 (slow to import)
     from .printing import describe, judged, knows_shares, load_at, print_json, print_notes  # noqa: PLC0415 (slow to import)
@@ -84,11 +84,11 @@ def report(
     top: o.OtherTopOption = None,
     no_weights: Annotated[bool, o.option(
         "--no-weights",
-        "Leave the weights of the network out. The page then shows images and maps of stored thetas, as it does for "
-        "networks that are too large, instead of computing those of any theta.",
+        "Leave out the weights of the network. The page then shows images and maps at stored thetas only, as it does "
+        "for large networks, instead of computing them at any theta.",
     )] = False,
     redact: Annotated[bool, o.option(
-        "--redact", "Leave out the names of files, directories and users, and facts about the machine and the run.",
+        "--redact", "Leave out names of files, directories and users, and facts about the machine and the run.",
     )] = False,
     force: o.ForceOption = False,
     exit_code: o.ExitCodeOption = False,
@@ -96,9 +96,9 @@ def report(
 ) -> int:  # fmt: skip
     """Write a stored result as one self-contained HTML file.
 
-    It has the verdict in sentences, shares with bounds, nearest violations with images and maps, the map (also
-    interactive), the boundary, other thresholds, the guarantee, and the command that repeats the run. The exit code is
-    0, or that of the verdict with --exit-code.
+    The report contains the verdict in sentences, shares with bounds, nearest violations with images and maps, the map
+    (also interactive), the boundary, other thresholds, the guarantee, and the command that repeats the run. The exit
+    code is 0, or that of the verdict with --exit-code.
     """
     from ..results import store  # noqa: PLC0415 (slow to import)
 
@@ -129,7 +129,7 @@ def export(
     )] = "csv",
     what: Annotated[str, o.option(
         "--what regions|pieces",
-        "A row for each activation region and box (regions), or for each part of them with a single label (pieces).",
+        "A row for each activation region and box (regions), or for each of their parts with a single label (pieces).",
     )] = "regions",
     delta: o.OtherDeltaOption = None,
     tau: o.OtherTauOption = None,
@@ -175,13 +175,13 @@ def figure(
     )],
     at: Annotated[list[str] | None, o.option(
         "--at THETA",
-        "A theta such as 0.5,1. Repeat the option for several: the path goes through them, boundary shows them, "
-        "columns has one column for each; strip needs a single one and holds the other parameters there.",
+        "A theta such as 0.5,1. Repeat the option for several: path goes through them, boundary shows them, columns "
+        "has one column for each. strip takes a single theta, and fixes the other parameters there.",
         FIGURE, default="chosen by the kind",
     )] = None,
     along: Annotated[str | None, o.option(
         "--along PARAMETER",
-        "For strip: the parameter that varies, by number from 1 on or by the beginning of its name.",
+        "For strip: the parameter that varies, given by its number, from 1, or the beginning of its name.",
         FIGURE, default="the first",
     )] = None,
     steps: Annotated[int | None, o.option(
@@ -190,8 +190,8 @@ def figure(
     )] = None,
     by: Annotated[str | None, o.option(
         "--by cr|ar|both|pattern",
-        "For tiling: regions are coloured by the label (cr), the attention (ar), both, or the classifier's activation "
-        "pattern.", FIGURE, default="the property asked",
+        "For tiling: colour regions by the label (cr), the attention (ar), both, or the classifier's activation "
+        "pattern.", FIGURE, default="the property of the question",
     )] = None,
     delta: o.OtherDeltaOption = None,
     tau: o.OtherTauOption = None,
@@ -199,7 +199,8 @@ def figure(
     top: o.OtherTopOption = None,
     out: Annotated[Path | None, o.option(
         "--out FILE",
-        "The file to write; its ending names the format unless --format does. In a directory it is figure-KIND.",
+        "The file to write; its ending selects the format unless --format is given. If FILE is a directory, the figure "
+        "is figure-KIND in it.",
         default="figure-KIND in DIR",
     )] = None,
     format: o.FormatsOption = None,
@@ -210,13 +211,13 @@ def figure(
 ) -> int:  # fmt: skip
     """Draw a figure from stored results.
 
-    map: classification, attention and both, with telling images. path: images and predictions along a path of
+    map: classification, attention and both, with example images. path: images and predictions along a path of
     combinations. strip: images, actual and expected maps and inconsistency along one parameter. boundary: the outermost
     boundaries of label and attention side by side, with images. curve: the share that keeps its attention against every
-    threshold, with proved bounds. sections: what each of many parameters does alone, and each pair. columns: maps of
-    several networks, original (O) and under brightness (B), patch (P), translation (T). tiling: all regions with their
-    edges (of maps, refinements and searches). visited: the regions that a search visited, by phase and label. The exit
-    code is 0, or with --exit-code that of the worst verdict.
+    threshold, with proved bounds. sections: the effect of each parameter alone and of each pair, for more than three
+    parameters. columns: maps of several networks, original (O) and under brightness (B), patch (P), translation (T).
+    tiling: all regions with their edges (of maps, refinements and searches). visited: the regions that a search
+    visited, by phase and label. The exit code is 0, or with --exit-code that of the worst verdict.
     """
     thetas = [o.theta("--at", text) for text in at or ()]
     formats = parse_formats(format, out)

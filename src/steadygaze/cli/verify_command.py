@@ -64,7 +64,7 @@ def verify(
     quiet: o.QuietOption = False,
     debug: o.DebugOption = False,
 ) -> int:
-    """Prove where an image keeps its label and its attention: by a map, a refinement or a search.
+    """Prove where an image keeps its label and its attention, by a map, a refinement or a search.
 
     Exit code: 0 robust (or --require is met), 10 not robust (or not met), 3 undecided, 2 bad input, 70 internal error.
     """
@@ -76,7 +76,7 @@ def verify(
         raise OptionError(
             "--perturb and --preset were given, but a preset has its own perturbations: leave one out"
             if perturb
-            else "Missing option '--perturb', or '--preset'; see steadygaze verify --help"
+            else "--perturb and --preset are missing; give one of them, see steadygaze verify --help"
         )
     if preset is not None:
         from ..presets.lists import find_preset  # noqa: PLC0415 (slow to import)
@@ -132,12 +132,12 @@ def verify(
         if not quiet:
             print_notes(delivered.notes)
         if json or not quiet:
-            tell(delivered, requirement=require, is_json=json)
+            print_answer(delivered, requirement=require, is_json=json)
     return exit_code(delivered.summary, require)
 
 
 def exit_code(summary: "Summary", requirement: "Requirement | None") -> int:
-    """The exit code of an answer: that of the requirement, else of the verdict."""
+    """The exit code of an answer: that of its requirement, or of its verdict if nothing is required."""
     if requirement is not None:
         return requirement.judge(summary.area, summary.verdict).exit_code
     return summary.verdict.exit_code
@@ -183,7 +183,7 @@ def store_and_draw(
 ) -> Delivered:
     """Store a result and draw its pictures beside it; `reason` says why its method was chosen.
 
-    A run at its end draws nothing, and says so.
+    A run that must end draws nothing, and adds a note.
     """
     from ..results.store import write_timings  # noqa: PLC0415 (slow to import)
 
@@ -191,7 +191,7 @@ def store_and_draw(
     notes = list(summary.notes)
     if formats and result.budget is not None and result.budget.seconds_left() < DRAWING_SECONDS:
         kind = "visited" if summary.is_search else "map"
-        notes.append(f"no picture was drawn: the run had to end; steadygaze figure {kind} {directory} draws it")
+        notes.append(f"no picture was drawn because the run had to end; steadygaze figure {kind} {directory} draws one")
         formats = ()
     if formats:
         with result.phase("pictures"):
@@ -211,7 +211,7 @@ def picture_name(summary: "Summary") -> str:
     return "search" if summary.is_search else "map"
 
 
-def tell(delivered: Delivered, *, requirement: "Requirement | None" = None, is_json: bool = False) -> None:
+def print_answer(delivered: Delivered, *, requirement: "Requirement | None" = None, is_json: bool = False) -> None:
     """Print a stored answer on stdout, as text or as JSON."""
     from .printing import describe, judged, print_json  # noqa: PLC0415 (slow to import)
 
@@ -245,6 +245,6 @@ def _check_expected(question: "Question", expected: str) -> None:
     if question.label != wanted:
         found, missed = (class_text(question.names[label], label) for label in (question.label, wanted))
         raise OptionError(
-            f"{question.image_name}: {question.model_name} predicts {found}, but --expect asks for {missed}; check the "
+            f"{question.image_name}: {question.model_name} predicts {found}, but --expect is {missed}; check the "
             "image, the order of the classes, and --mean, --std and --scale"
         )

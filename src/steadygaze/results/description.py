@@ -104,7 +104,7 @@ def verdict_sentences(summary: Summary, ranges: Sequence[str] = ()) -> list[str]
 
 def small_print(summary: Summary) -> list[str]:
     """The conditions of the verdict: kinks, strips too close to decide, ties, unmeasured attention."""
-    found = [] if summary.contains_zero else ["The unperturbed image itself does not belong to the domain."]
+    found = [] if summary.contains_zero else ["The domain does not contain the unperturbed image."]
     is_search, kinks = summary.is_search, summary.sliver_share or 0.0
     undecided = 0.0 if is_search else undecided_share(summary)
     if summary.verdict is Verdict.NOT_ROBUST and 0.0 < undecided < NAMED_UNDECIDED:
@@ -136,20 +136,21 @@ def _search_sentences(summary: Summary) -> list[str]:
         between = "A refinement proves a violation between the visited regions."
         return [*(_search_violations(summary) or [between]), cover, *_stopped(summary, "search")]
     visited = counted(summary.visited, "visited region")
-    found = [f"No violation was found on the {visited}, but that is no proof for the whole domain.", cover]
+    found = [f"No violation was found on the {visited}, which is no proof for the whole domain.", cover]
     found += _stopped(summary, "search")
     unknown = sum(count or 0 for count in (summary.undecided or {}).values())
     if unknown:
         found.append(f"{counted(unknown, 'label')} could not be decided.")
     if summary.failures:
-        found.append(f"{counted(summary.failures, 'region or program', 'regions or programs')} got no answer.")
+        words = "region or linear program", "regions or linear programs"
+        found.append(f"{counted(summary.failures, *words)} got no answer.")
     if summary.confirmation is not None:
-        found.append("A refinement, which looks at every point of the domain, could not confirm it.")
+        found.append("A refinement, which covers every theta of the domain, could not confirm that there is none.")
     return found
 
 
 def undecided_share(summary: Summary) -> float:
-    """The share of the domain where the property of the question is not decided."""
+    """The share of the domain where the property of the question is undecided."""
     area, wanted = summary.area, summary.property
     if wanted is Property.BOTH:
         return float(area["undecided"][1])
@@ -238,10 +239,7 @@ def range_sentences(summary: Summary, kept: KeptRange | None) -> list[str]:
 
 
 def _no_range(summary: Summary) -> str:
-    nothing = "No range worth naming around the unperturbed image is proved"
-    if summary.measure == DISTANCE or not summary.property.asks_attention:
-        return f"{nothing} to keep {_kept_words(summary)}."
-    return f"{nothing} in which {_kept_clause(summary)}."
+    return f"The proof that {_kept_clause(summary)} covers at most a tiny range around the unperturbed image."
 
 
 def _failures(summary: Summary) -> tuple[str, str]:
@@ -275,12 +273,12 @@ def _strayed_sentences(summary: Summary) -> list[str]:
     found = summary.strayed
     if not isinstance(found, StrayedFacts) or not summary.property.asks_attention:
         return []
-    word = "The nearest" if found.is_nearest else "A"
+    word = "The nearest known" if found.is_nearest else "A known"
     went = ""
     if found.place and found.pixels:
         went = f"; {summary.measure.went_text(found.place)} (marked in the picture)"
     where = named_theta(summary.domain.names, found.theta)
-    return [f"{word} violation of the attention found is {where}: {found.left}{went}."]
+    return [f"{word} violation of the attention is at {where}: {found.left}{went}."]
 
 
 def _search_violations(summary: Summary) -> list[str]:
@@ -296,7 +294,7 @@ def _search_violations(summary: Summary) -> list[str]:
 
 
 def _stopped(summary: Summary, what: str) -> list[str]:
-    return [f"The {what} was stopped ({summary.stopped}) before it was complete."] if summary.stopped else []
+    return [f"The {what} stopped early ({summary.stopped})."] if summary.stopped else []
 
 
 def _end(value: float, name: str, *, is_low: bool, digits: int = 3) -> str:

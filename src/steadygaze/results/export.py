@@ -296,7 +296,7 @@ ENDINGS = {"csv": ".csv", "geojson": ".geojson", "parquet": ".parquet"}
 
 
 def check_format(format: str, dimension: int) -> str:
-    """The format, if it can hold shapes of so many parameters, and what writes it is installed; OptionError else."""
+    """The format, if it can hold shapes of so many parameters and its library is installed; OptionError otherwise."""
     if format not in ENDINGS:
         raise OptionError(f"unknown --format {format!r}; expected {', '.join(ENDINGS)}.{did_you_mean(format, ENDINGS)}")
     if format == "geojson" and dimension > MOST_DRAWN:
@@ -417,7 +417,7 @@ def import_pyarrow() -> tuple[Any, Any]:
         from pyarrow import parquet  # noqa: PLC0415
     except ImportError:
         raise OptionError(
-            "pyarrow is not installed, which Parquet files and Arrow tables need: pip install 'steadygaze[export]', or "
+            "Parquet files and Arrow tables need pyarrow, which is not installed: pip install 'steadygaze[export]', or "
             "use --format csv"
         ) from None
     return pyarrow, parquet

@@ -42,7 +42,7 @@ class Result:
 
     Immutable; `with_delta` answers for another threshold. agreement: the model as read against its file. checked: the
     self-check of a tiling, None for searches. seconds: by phase of the run; summary, pictures and files count too as
-    soon as they are made. budget: of the run, which also limits what is computed later; None after loading.
+    soon as they are made. budget: of the run, which also limits later computations; None after loading.
     """
 
     question: Question
@@ -94,8 +94,8 @@ class Result:
             and self.question.original_doubt > 0.0
         ):
             raise OptionError(
-                f"δ = {self.threshold} of maps that are not certain at the unperturbed image: give at most 100 %, or "
-                "an absolute δ"
+                f"δ = {self.threshold} is relative to maps that are uncertain at the unperturbed image; give at most "
+                "100 %, or an absolute δ"
             )
         return self.tiling.answer(self.question.limit(self.threshold))
 
@@ -115,7 +115,7 @@ class Result:
 
     @property
     def status(self) -> Status:
-        """How the run ended, in the paper's words; it is about the visited units only."""
+        """How the run ended, in the paper's words; covers the visited units only."""
         return self.tiling.status(self.answer, self.verdict)
 
     @property
@@ -251,7 +251,7 @@ class Result:
         return self if found is None else self.with_threshold(found)
 
     def with_threshold(self, threshold: str | float) -> "Result":
-        """The same proofs for another threshold of the property asked, as its option reads it (δ, τ, γ, k:share)."""
+        """The same proofs for another threshold of its property, written as for the option (δ, τ, γ, k:share)."""
         before = self.question.attention.measure
         if before.option is None:
             raise OptionError(f"attention {before.name} has no threshold; leave {threshold!r} out")
@@ -264,7 +264,7 @@ class Result:
         measure, found = before.with_threshold(threshold)
         if measure != before:
             raise OptionError(
-                f"{before.option} {threshold!r} asks for other maps than this result, which compares "
+                f"{before.option} {threshold!r} needs other numbers than this result stores, which are for "
                 f"{before.threshold_text(self.threshold)}; run verify again"
             )
         return replace(self, threshold=found)
@@ -339,7 +339,8 @@ class Result:
         * path: writes PATH.png, or other formats ("svg", "pdf"), and returns the files; none of a search of four
           parameters.
         * ax: draws one view into these axes of matplotlib and returns them: `by` is "cr" (the label), "ar" (the
-          attention) or "both"; by default the property asked. Of three parameters, the section where the third is zero.
+          attention) or "both"; by default the property of the question. With three parameters, draws the section where
+          the third is zero.
         * neither: returns the whole figure.
         """
         with self.phase("pictures"):
@@ -350,8 +351,8 @@ class Result:
     def report(self, path: str | Path, *, force: bool = False, weights: bool = True, redact: bool = False) -> Path:
         """Write the report: one self-contained HTML file; refuses an existing report without `force`.
 
-        The page of a small network holds its weights, unless `weights` is false: it then shows stored thetas. With
-        `redact` it names no files, users and machines.
+        The page of a small network holds its weights, unless `weights` is false; it then shows stored thetas only. With
+        `redact` it names no files, users or machines.
         """
         from ..report.page.html import write_report  # noqa: PLC0415 (matplotlib is slow to import)
 

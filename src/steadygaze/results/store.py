@@ -124,7 +124,9 @@ def load(
         files = _read_files(content["domain"]["specs"], folder)
         question = Question.restore(content, pixels, network, mask=mask, arrays=arrays, files=files, notes=older)
         if question.label != content["label"]:
-            raise StoreError(f"{folder}: the label is {question.label} now and was {content['label']}; run again")
+            raise StoreError(
+                f"{folder}: the label was {content['label']} and is {question.label} now; run the verification again"
+            )
         tiling = restore(content, folder, question)
         is_search = tiling.kind == "search"
         # Searches of earlier versions stored no agreement.
@@ -152,7 +154,7 @@ def refusing_damage(folder: Path) -> Iterator[None]:
 def _read_model(content: dict[str, Any], pixels: np.ndarray, folder: Path, given: str | Path | None) -> Model:
     """The model from its stored place, if its hash is the same."""
     stored, digest = content["stored"]["model"], content["model"]["sha256"]
-    mend = f"put the file with SHA-256 {digest[:12]}… there, or run the verification again"
+    mend = f"restore the file with SHA-256 {digest[:12]}… there, or run the verification again"
     if given is not None:
         path = Path(given)
     elif stored["bundled"] is not None:
@@ -163,7 +165,7 @@ def _read_model(content: dict[str, Any], pixels: np.ndarray, folder: Path, given
         raise StoreError(f"{folder}: its model is no longer at {os.fspath(path)}; {mend}")
     options = ReadOptions(stored["mean"], stored["std"], float(stored["scale"]), stored.get("output"))
     try:
-        if stored["path"] is None and stored["bundled"] is None:  # kept with the result, so that it can be saved again
+        if stored["path"] is None and stored["bundled"] is None:  # stored with the result; its bytes are saved again
             model = model_from_bytes(read_bytes(path), str(content["model"]["name"]), pixels.shape, options)
             model = replace(model, notes=tuple(str(note) for note in stored["notes"]))
         else:
@@ -186,11 +188,11 @@ def read_pixels(path: Path, dimension: int = 3) -> np.ndarray:
         return np.array(pixels)
     except (OSError, ValueError, EOFError) as error:
         reason = " ".join(str(error).split())[:200]
-        raise StoreError(f"{path}: is not an image of a result ({reason}); run the verification again") from None
+        raise StoreError(f"{path}: is not an array of a result ({reason}); run the verification again") from None
 
 
 def _read_files(specs: list[str], folder: Path) -> dict[str, np.ndarray]:
-    """The contents of the files that specs name, by digest, which tells later whether they are damaged."""
+    """The contents of the files that specs name, by digest; `parse_specs` checks the digests."""
     digests = sorted({digest for spec in specs for digest in file_digests(str(spec))})
     return read_arrays(folder / ARRAYS, digests) if digests else {}
 

@@ -31,7 +31,7 @@ from .strayed import Strayed, find_strayed
 from .witness import Witness
 
 Bounds = tuple[float, float]
-SINGLE_THETAS = "Single thetas are proved to violate; the violating share of the domain is not decided."
+SINGLE_THETAS = "Single thetas are proved to violate the property; the violating share of the domain is undecided."
 """Part of the guarantee where a violation is proved, but no share of the domain."""
 
 
@@ -121,8 +121,8 @@ class WitnessFacts(Struct, frozen=True):
 class StrayedFacts(Struct, frozen=True):
     """The nearest known theta that loses the attention.
 
-    left: what is left of it there, in words. place: where the attention is instead, seen from the object; pixels: rows
-    and columns of it. Both are empty if the property does not tell.
+    left: how much attention is left there, in words. place: where the attention is instead, seen from the object;
+    pixels: the rows and columns of that place. Both are empty if the property gives no place.
     """
 
     theta: list[float]
@@ -166,7 +166,7 @@ class AnswerFacts(Struct, frozen=True, kw_only=True):
 
     @builtins.property  # a field has that name
     def measure(self) -> Measure:
-        """The property of attention that was asked."""
+        """The property of attention in the question."""
         return self.attention.measure()
 
     @builtins.property  # a field has that name
@@ -397,12 +397,12 @@ def kinks_text(share: float) -> str:
 
 
 FINGERPRINTS = (
-    " Attention rests on one step that is not a proof: fingerprints tell which entries of a maximum are equal on a "
-    "whole region, and call unequal ones equal with a chance of about 2⁻⁶¹ for each pair."
+    " Attention relies on one step that is not a proof: fingerprints decide which entries of a maximum are equal on a "
+    "whole region, and mistake an unequal pair for equal with a probability of about 2⁻⁶¹."
 )
 
 
-TIE_RULE = "the attention depends on the rule: the first one wins."
+TIE_RULE = "the attention depends on the rule (the first one wins)."
 
 
 def ties_sentences(share: Bounds | None) -> list[str]:
@@ -411,11 +411,11 @@ def ties_sentences(share: Bounds | None) -> list[str]:
     A share of less than `NAMED_TIES` that is not proved to be above zero is left out.
 
     >>> ties_sentences((0.25, 0.25))
-    ['In 25.00 % of the domain entries of a maximum tie, and the attention depends on the rule: the first one wins.']
+    ['In 25.00 % of the domain entries of a maximum tie, and the attention depends on the rule (the first one wins).']
     >>> ties_sentences((0.0, 1e-9)), ties_sentences(None)
     ([], [])
     >>> ties_sentences((0.0, 1.0))
-    ['It is not known where entries of a maximum tie and the attention depends on the rule: the first one wins.']
+    ['It is not known where entries of a maximum tie and the attention depends on the rule (the first one wins).']
     """
     if share is None or (share[0] <= 0.0 and share[1] < NAMED_TIES):
         return []

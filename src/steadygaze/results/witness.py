@@ -183,7 +183,7 @@ def find_witnesses(result: Result) -> Findings:
     for kind in Violation:
         if is_over(result.budget, OPTIONAL):
             if _is_proved(result, kind):
-                notes.append(f"there is no witness of {_NAMES[kind]}: the run ended before one was looked for")
+                notes.append(f"there is no witness of {_NAMES[kind]}: the run ended before any theta was tried")
             continue
         candidate, tried = _find(result, kind, enclosing)
         if candidate is not None:
@@ -238,7 +238,7 @@ def _verdict(result: Result, kind: Violation) -> Verdict:
 
 
 def _ties(result: Result, kind: Violation) -> str:
-    """What else may leave the attention at a theta open."""
+    """A further reason why the attention at a theta may be open."""
     if kind is Violation.LABEL or not has_windows(result.question.graph):
         return ""
     return ", or entries of a maximum tie there and bounds cannot tell which one counts"

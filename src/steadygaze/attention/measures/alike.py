@@ -59,7 +59,7 @@ class Alike(Measure):
 
     def clauses(self, stated: Stated) -> Clauses:
         least = self.threshold_words(stated)
-        way = "its attention maps {} the same way as the expected ones (cosine {})"
+        way = "the attention maps {} the same way as the expected ones (cosine {})"
         return Clauses(way.format("point", f"at least {least}"), way.format("no longer point", f"below {least}"))
 
     def number(self, value: float, digits: int = 4) -> str:

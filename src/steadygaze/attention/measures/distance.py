@@ -53,7 +53,7 @@ class Inconsistent(Measure):
         return Clauses("differs by ≤ δ", "differs by more")
 
     def clauses(self, stated: Stated) -> Clauses:
-        differ = "its attention maps differ from the expected ones by"
+        differ = "the attention maps differ from the expected ones by"
         allowed = f"the allowed distance of {rounded(stated.limit, ALL_DIGITS)}"
         if stated.is_relative:
             allowed = f"the allowed {stated.percent} of the original maps' size"

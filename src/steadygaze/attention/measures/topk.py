@@ -162,9 +162,9 @@ class TopK(Measure):
 
     def clauses(self, stated: Stated) -> Clauses:
         count = self.count_at(stated.limit)
-        expected = f"of the {self.k} pixels that should be the strongest in its attention maps"
+        expected = f"of the {self.k} pixels that should be the strongest in the attention maps"
         if self.k == 1:
-            return Clauses("the strongest pixel of its attention maps stays the same", "another pixel is the strongest")
+            return Clauses("the strongest pixel of the attention maps stays the same", "another pixel is the strongest")
         return Clauses(f"{expected}, at least {count} are", f"{expected}, fewer than {count} are")
 
     def number(self, value: float, digits: int = 4) -> str:
