@@ -92,7 +92,7 @@ def test_a_band_without_bounds_stays_empty():
 def test_attention_that_was_not_measured_is_not_shown():
     result = made(PLANE, 6, property="cr")
     views = make_views(result, make_sections(result))
-    assert [view.title for view in views[1:]] == ["Attention: not asked for", "Both together: not asked for"]
+    assert [view.title for view in views[1:]] == ["Attention: not measured", "Both together: not measured"]
     shown = words(map_figure(result))
     assert "attention was not measured" in shown and not any("δ = 12" in text and "refine" in text for text in shown)
 

@@ -92,7 +92,7 @@ CASES = [
     ("path", {"at": [[float("nan")]]}, "outside the domain"),
     ("columns", {"at": [[0.2]]}, "outside the domain"),
     ("boundary", {"at": [[0.2]]}, "outside the domain"),
-    ("strip", {"at": [[0.0], [0.1]]}, "strip needs one theta"),
+    ("strip", {"at": [[0.0], [0.1]]}, "strip takes one theta for the other parameters, but 2 are given"),
     ("strip", {"along": "patch"}, r"along 'patch' is not a parameter of this result; expected one of 1 \(brightness\)"),
     ("strip", {"along": "2"}, "is not a parameter"),
     ("strip", {"steps": 1}, "--steps is 1; expected a whole number from 2 to 24"),
@@ -122,7 +122,7 @@ def test_searches_and_several_results_are_refused_where_they_do_not_fit(result: 
             make_figure(kind, search)
     with pytest.raises(OptionError, match=r"a search \(gbs\) answers only δ = 25%"):
         make_figure("tiling", search, delta=3.0)
-    with pytest.raises(OptionError, match="map needs one result, 2 given; columns allows several"):
+    with pytest.raises(OptionError, match="map takes one result, but 2 are given; columns takes several"):
         make_figure("map", [result, result])
     other = steadygaze.verify("M-FNN-100", "mnist:69991", ["brightness:0..0.01"], threads=1)
     with pytest.raises(OptionError, match="columns compare networks on one image"):
@@ -131,7 +131,7 @@ def test_searches_and_several_results_are_refused_where_they_do_not_fit(result: 
 
 def test_labels_that_were_not_asked_for_are_refused() -> None:
     cr = steadygaze.search("M-FNN-100", "mnist:69990", ["brightness:0..0.1"], method="gbs", property="cr")
-    with pytest.raises(OptionError, match=r"this result has no attention of its regions.*use --by cr"):
+    with pytest.raises(OptionError, match=r"this result did not measure the attention of its regions; use --by cr"):
         make_figure("tiling", cr, by="both")
 
 

@@ -207,7 +207,7 @@ def test_violations_are_told_where_the_unperturbed_image_is_outside():
     refined = Page(make_report(steadygaze.verify(*question, method="refine", property="cr"))).text
     assert "No violation is proved" not in refined and "Nearest label violation" in refined
     searched = Page(make_report(steadygaze.search(*question, method="bfs"))).text
-    assert "Attention violation" in searched and "Where all parameters are 0." not in searched
+    assert "Attention violation" in searched and "Without any perturbation." not in searched
 
 
 @pytest.mark.parametrize(("range", "place"), [("0..0.1", "the unperturbed image."), ("0.9..1", "the corner nearest")])

@@ -62,7 +62,7 @@ def test_of_many_parameters_the_most_telling_are_shown(tmp_path: Path):
 
 def test_a_report_has_the_sections(four: sg.Result, tmp_path: Path):
     page = four.report(tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "Sections of the domain along each parameter and each pair" in page and "There is no picture" not in page
+    assert "Sections of the domain along each parameter and each pair" in page and "has no picture" not in page
 
 
 def test_maps_are_shown_as_maps():

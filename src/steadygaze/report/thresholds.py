@@ -1,9 +1,9 @@
 """From a result to all values of δ: the steps of a slider with the labels of units there, and the δ-curve.
 
-Everything is proved, and at the result's own δ as in its answer. Another step says what `result.with_delta(step)` says,
-except that a share of at most `ENOUGH` may stay undecided (see `results/other_deltas.py`). The δ-curve encloses the
-share of AR at every δ between two staircases: as tight as errors and kinks allow if maps are kept, and at every step of
-the slider if they move; as wide as the enclosures of boxes that a refinement left wide.
+Everything is proved. At the result's own δ, the labels are those of its answer; at another step, those of
+`result.with_delta(step)`, except that a share of at most `ENOUGH` may stay undecided (see `results/other_deltas.py`).
+The δ-curve encloses the share of AR at every δ between two staircases. They are as tight as errors and kinks allow: at
+every δ if expected maps stay, at the steps of the slider if they move. Boxes with wide enclosures widen them.
 """
 
 from dataclasses import dataclass

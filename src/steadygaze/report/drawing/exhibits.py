@@ -53,13 +53,13 @@ class Exhibit:
 
 def choose_exhibits(result: Result) -> tuple[Exhibit, ...]:
     """At most six thetas in a fixed order, the unperturbed image first (even if zero is outside the domain)."""
-    return _chosen(result, [*_nearest(result), *_telling(result), *_corners(result)])
+    return _chosen(result, [*_nearest(result), *_disagreements(result), *_corners(result)])
 
 
 def choose_beside(result: Result, farthest: Sequence[tuple[str, np.ndarray]]) -> tuple[Exhibit, ...]:
     """At most six thetas that distinguish two boundaries: zero, given farthest thetas, instructive and nearest ones."""
     wishes = [(CLOSEST_VIOLATION, *wish) for wish in farthest]
-    return _chosen(result, [*wishes, *_telling(result), *_nearest(result), *_corners(result)])
+    return _chosen(result, [*wishes, *_disagreements(result), *_nearest(result), *_corners(result)])
 
 
 def _chosen(result: Result, wishes: Sequence[Wish]) -> tuple[Exhibit, ...]:
@@ -107,7 +107,7 @@ def _nearest(result: Result) -> list[Wish]:
     ]
 
 
-def _telling(result: Result) -> list[Wish]:
+def _disagreements(result: Result) -> list[Wish]:
     """Thetas inside pieces where label and attention disagree: the label kept with other evidence, and the reverse."""
     compound, found = result.question.compound, []
     if result.answer.grid is not None:
@@ -165,7 +165,7 @@ def _checked(domain: Domain, given: Any) -> np.ndarray:
         )
         factors = [plain_name(name) for name in domain.names if is_factor(name)]
         meaning = f"; theta of {', '.join(factors)} is the factor minus 1" if factors else ""
-        raise OptionError(f"theta {words} is outside the domain ({ends}); give one inside{meaning}")
+        raise OptionError(f"theta {words} is outside the domain ({ends}); give a theta inside it{meaning}")
     return theta
 
 
@@ -216,7 +216,7 @@ def axis_of(domain: Domain, along: str | int | None) -> int:
     if len(found) != 1:
         names = ", ".join(f"{place} ({name})" for place, name in enumerate(domain.names, start=1))
         what = "matches several parameters" if found else "is not a parameter of this result"
-        raise OptionError(f"along {along!r} {what}; expected one of {names}, as number or beginning of the name")
+        raise OptionError(f"along {along!r} {what}; expected one of {names}, by number or beginning of the name")
     return found[0]
 
 

@@ -36,9 +36,9 @@ PATH_STEPS, STRIP_STEPS = 8, 6
 class Wishes(TypedDict, total=False):
     """The options of figures.
 
-    at: thetas (d,): the path goes through them, the strip holds the other parameters there, boundary shows them,
-    columns has a column for each. along: the parameter of a strip, by number (from 1 on) or by the beginning of its
-    name. steps: the number of images in path and strip. by: "cr", "ar", "both" or "pattern", the colours of a tiling.
+    at: thetas (d,): path goes through them, strip fixes the other parameters there, boundary shows them, columns has a
+    column for each. along: the parameter of a strip, given by its number, from 1, or the beginning of its name. steps:
+    the number of images in path and strip. by: "cr", "ar", "both" or "pattern", the colours of a tiling.
     """
 
     at: Sequence[ArrayLike]
@@ -73,7 +73,7 @@ def _strip(result: Result, wishes: Wishes) -> Figure:
     domain = result.question.perturbed.domain
     held = [*checked_thetas(domain, wishes.get("at", ())), nearest_to_zero(domain)]
     if len(held) > 2:
-        raise OptionError(f"strip needs one theta, where it holds the other parameters; {len(held) - 1} given")
+        raise OptionError(f"strip takes one theta for the other parameters, but {len(held) - 1} are given; give one")
     axis = axis_of(domain, wishes.get("along"))
     return strip_figure(result, axis, thetas_along(domain, axis, held[0], wishes.get("steps") or STRIP_STEPS))
 
@@ -88,7 +88,7 @@ def _tiling(result: Result, wishes: Wishes) -> Figure:
 
 KINDS: dict[str, FigureKind] = {
     "map": FigureKind(
-        "classification, attention and both on the map, with telling images", lambda result, _: map_figure(result)
+        "classification, attention and both on the map, with example images", lambda result, _: map_figure(result)
     ),
     "path": FigureKind(
         "images and predictions along a path of combinations", _path, frozenset(("at", "steps")),
@@ -99,7 +99,7 @@ KINDS: dict[str, FigureKind] = {
         frozenset(("at", "along", "steps")), most_parameters=None,
     ),
     "sections": FigureKind(
-        "what each parameter alone does, and each pair, through zero and the nearest violation (of refinements)",
+        "the effect of each parameter alone and of each pair, through zero and the nearest violation (of refinements)",
         lambda result, _: sections_figure(result), most_parameters=None,
     ),
     "boundary": FigureKind(
@@ -161,7 +161,7 @@ def plot(
     if path is not None and ax is not None:
         raise OptionError("plot writes to a path or draws into axes, not both; leave one out")
     if by is not None and ax is None:
-        raise OptionError("by chooses the view for ax; give axes, or leave it out")
+        raise OptionError("by needs ax, whose view it chooses; give axes, or leave by out")
     if path is not None:
         return draw_result(result, path, formats=formats)
     check_drawable("plot", result, MAX_MAP_PARAMETERS)
@@ -199,14 +199,14 @@ def make_figure(
 ) -> Figure:  # fmt: skip
     """A figure of a kind, from one result or, for columns, from several; OptionError if they do not fit.
 
-    delta, tau, gamma, top: another threshold of the property asked, for maps and refinements. See `Wishes` for the
-    others.
+    delta, tau, gamma, top: another threshold for the property of the question, for maps and refinements. See `Wishes`
+    for the others.
     """
     chosen = check_kind(kind)
     _check_wishes(kind, chosen, wishes)
     drawn = [results] if isinstance(results, Result) else list(results)
     if not drawn or (len(drawn) > 1 and not chosen.is_of_several):
-        raise OptionError(f"{kind} needs one result, {len(drawn)} given; columns allows several")
+        raise OptionError(f"{kind} takes one result, but {len(drawn)} are given; columns takes several")
     for result in drawn:
         _check_result(kind, chosen, result)
     drawn = [result.with_options({"delta": delta, "tau": tau, "gamma": gamma, "top": top}) for result in drawn]

@@ -18,7 +18,7 @@ from ...compound import Compound
 from ...labels import Kept, Property
 from ...results.point import Point
 from ...results.result import Result
-from ...words import caption_theta, counted, percent_down, rounded, share_text
+from ...words import caption_theta, counted, percent_down, percent_up, rounded
 from ..drawing.colours import CHANGED_INK, INK, UNKNOWN, WINNERS, Row
 from ..drawing.exhibits import CAPTION, Exhibit, choose_beside, show_image, write_caption
 from ..drawing.marks import mark_section
@@ -261,14 +261,15 @@ def piece_codes(boundary: Boundary) -> np.ndarray:
 
 
 def area_rows(boundary: Boundary) -> list[Row]:
-    """The colours with their shares, which add up to the domain."""
+    """The colours with their shares: proved for the reachable part, at most for the others, as in the terminal."""
     codes = piece_codes(boundary)
     rows = []
     for code, look in enumerate(LOOKS):
         share = boundary.share(codes == code)
         if share > 0.0 or code == 0:
             text = look.text.format(enclaves=counted(len(boundary.enclaves), "enclave"))
-            rows.append(Row(text, share_text(share), look.colour, hatch=look.hatch))
+            words = percent_up(share) if code else percent_down(max(0.0, share - boundary.strip_share))
+            rows.append(Row(text, words, look.colour, hatch=look.hatch))
     return rows
 
 

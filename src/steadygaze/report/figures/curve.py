@@ -38,9 +38,7 @@ def delta_figure(result: Result, curve: DeltaCurve) -> Figure:
     if float(((high - low)[:-1] * np.diff(x)).sum()) > 1e-5 * top:
         axes.fill_between(x, low, high, step="post", color="#9db4c8", linewidth=0, label="between the proved bounds")
     axes.step(x, low, where="post", color=INK, linewidth=1.4, label="proved to be kept, at least")
-    axes.axvline(
-        delta, color=DELTA_LINE, linewidth=1.4, linestyle=(0, (4, 2)), label=f"{measure.symbol_word} asked for"
-    )
+    axes.axvline(delta, color=DELTA_LINE, linewidth=1.4, linestyle=(0, (4, 2)), label=f"chosen {measure.symbol_word}")
     axes.set_xlim(0.0, top)
     axes.set_ylim(0.0, 1.02)
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))

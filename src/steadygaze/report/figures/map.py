@@ -104,7 +104,7 @@ def _draw_panels(
             name_axes(axes, section, has_name_beside=left == LEFT, has_ticks_beside=False)
         top += height + AXIS
     if len(sections) > 1:
-        sheet.write(LEFT, top - 0.02, "Shares of the whole domain, all parameters at once:", size=9.5)
+        sheet.write(LEFT, top - 0.02, "Shares of the whole domain, over all parameters:", size=9.5)
         top += SECTION_TITLE
     for left, view in zip(lefts, views, strict=True):
         sheet.table(left, top, width, view.rows)
@@ -155,10 +155,10 @@ def make_views(result: Result, sections: Sequence[Section]) -> tuple[View, View,
     if not result.is_measured:
         count = len(drawn.label)
         nothing = View(
-            "Attention: not asked for", np.tile(to_rgba(UNKNOWN), (count, 1)), np.zeros(count, dtype=bool),
+            "Attention: not measured", np.tile(to_rgba(UNKNOWN), (count, 1)), np.zeros(count, dtype=bool),
             (Row("attention was not measured", colour=UNKNOWN),), tuple(() for _ in sections),
         )  # fmt: skip
-        return classification, nothing, replace(nothing, title="Both together: not asked for")
+        return classification, nothing, replace(nothing, title="Both together: not measured")
     return (
         classification,
         _attention(result, drawn, tuple((lines,) for lines in threshold)),

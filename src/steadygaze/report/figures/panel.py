@@ -45,11 +45,11 @@ def _map_view(result: Result, sections: list, by: str) -> View:
 
 
 def _search_view(result: Result, by: str) -> View:
-    """The view of a search for a property; OptionError if the search did not ask for it."""
+    """The view of a search for a property; OptionError if the search does not answer it."""
     views = [view for view in make_search_views(result) if view.title != PHASE.title]
     asked = [name for name in PROPERTIES if len(views) == len(PROPERTIES) or name == result.question.property.value]
     if by not in asked:
-        raise OptionError(f"this search asked for {', '.join(asked)} alone; leave by out")
+        raise OptionError(f"this search answers only {', '.join(asked)}; leave by out")
     return views[asked.index(by)]
 
 

@@ -1,6 +1,6 @@
-"""The figure of sections: what each of many parameters does alone, and each pair, through zero and a violation.
+"""The figure of sections: the effect of each of many parameters alone and of each pair, through zero and a violation.
 
-Colours are what is proved. Lines are margins and losses of plain passes. Nothing is verified here.
+Colours show proved labels, lines the margins and losses of plain forward passes. Nothing is verified here.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from ..drawing.sheet import HEADER, ROW, Sheet, write_header
 from ..wording import delta_text, extent_text, subject_text, verdict_text
 
 MOST_SHOWN = 6
-"""Parameters in one figure; of more, those that alone move margin and attention most."""
+"""Parameters in one figure; among more, it shows those that alone change margin and attention most."""
 WIDTH, LEFT, GAP, TITLE, NAMES, FOOT = 13.0, 0.45, 0.55, 0.42, 0.3, 0.25
 ALONG, ACROSS = 120, 72
 """Points along a line, and along each side of a plane."""
@@ -40,7 +40,7 @@ class Base(NamedTuple):
 
 
 class Line(NamedTuple):
-    """What one parameter does alone: thetas (N,) of it, margins and losses (N,) there."""
+    """The effect of one parameter alone: its values (N,), and margins and losses (N,) there."""
 
     along: np.ndarray
     margin: np.ndarray
@@ -54,7 +54,7 @@ def sections_figure(result: Result) -> Figure:
         raise OptionError(f"sections shows refinements of more than {MAX_MAP_PARAMETERS} parameters; use map")
     domain, bases = result.question.perturbed.domain, _bases(result)
     lines = [_lines(result, base) for base in bases]
-    shown = _most_telling(result, lines[0])
+    shown = _most_effective(result, lines[0])
     size = (WIDTH - LEFT - 0.3 - GAP) / 2
     pitch = size / len(shown)
     below = HEADER + TITLE + size + NAMES
@@ -75,7 +75,7 @@ def sections_figure(result: Result) -> Figure:
 
 
 def _bases(result: Result) -> list[Base]:
-    """Zero, or the theta nearest to it, and the nearest violation of the property asked for."""
+    """Zero, or the theta nearest to it, and the nearest violation of the question's property."""
     domain = result.question.perturbed.domain
     zero = nearest_to_zero(domain)
     title = "the unperturbed image" if domain.contains_zero else "the theta nearest to zero"
@@ -102,8 +102,8 @@ def _lines(result: Result, base: Base) -> list[Line]:
     return found
 
 
-def _most_telling(result: Result, lines: Sequence[Line]) -> list[int]:
-    """Up to MOST_SHOWN parameters, in their order: those that alone move margin and loss most."""
+def _most_effective(result: Result, lines: Sequence[Line]) -> list[int]:
+    """Up to MOST_SHOWN parameters, in their order: those that alone change margin and loss most."""
     scale = max(float(np.abs(line.margin).max()) for line in lines) or 1.0
     limit = result.answer.delta or 1.0
     moves = [np.ptp(line.margin) / scale + np.ptp(line.loss) / limit for line in lines]
@@ -144,7 +144,7 @@ def _draw_matrix(
 
 
 def _draw_line(axes: Axes, result: Result, answer: MergedAnswer, base: Base, line: Line, axis: int) -> None:
-    """What is proved along a parameter as a background; margin and loss in units of their thresholds as lines."""
+    """Proved labels along a parameter as the background; margin and loss, relative to their scales, as lines."""
     codes = paint_labels(answer, base.theta, (axis,), ALONG)
     low, high = _ends(result.question.perturbed.domain, axis)
     picture = _colours(result, *codes)[None]
@@ -194,14 +194,14 @@ def _rows(result: Result) -> list[Row]:
 def _explain(sheet: Sheet, result: Result, shown: int, left: float, top: float, width: float) -> None:
     count = result.question.perturbed.domain.dimension
     lines = [
-        "Shares are of the whole domain, colours are proved at the points of a section.",
+        "Shares refer to the whole domain; colours are proved at the points of the section.",
         "Diagonal: one parameter alone. Below it: two, the column's to the right and the row's upwards.",
-        "Black line: margin, in units of its largest size here; the label is kept above 0.",
-        "Blue line: loss of attention in units of its limit (dashed, up to twice); kept below.",
+        "Black line: margin, relative to its largest size here; the label is kept above 0.",
+        "Blue line: loss of attention, relative to its limit (dashed), cut at twice the limit; kept below.",
     ]
     if not result.is_measured:
         lines = lines[:3]
     if shown < count:
-        lines.append(f"{shown} of {count} parameters are shown: those that alone move margin and attention most.")
+        lines.append(f"Shown are the {shown} of {count} parameters that alone change margin and attention most.")
     for place, text in enumerate(lines):
         sheet.write(left, top + 0.1 + place * ROW, text, size=8.5, width=width)

@@ -251,14 +251,14 @@ def profile(answer: DeltaAnswer, line: LineCut) -> Profile:
     starts_gap = ends[:-1][low[1:] - high[:-1] > TOUCHING]
     gaps = np.stack([np.append(0.0, high), np.append(low, 1.0)], axis=1)
     gaps = gaps[gaps[:, 1] - gaps[:, 0] > TOUCHING]
-    margin, margin_bounds = _told_apart(answer.margin_bounds_at(which, points))
-    inconsistency, inconsistency_bounds = _told_apart(answer.inconsistency_bounds_at(which, points))
+    margin, margin_bounds = _split_known(answer.margin_bounds_at(which, points))
+    inconsistency, inconsistency_bounds = _split_known(answer.inconsistency_bounds_at(which, points))
     columns = (start + t * width, margin, inconsistency, margin_bounds, inconsistency_bounds)
     theta, *curves = (np.insert(column, starts_gap, np.nan, axis=0) for column in columns)
     return Profile(theta, curves[0], curves[1], curves[2], curves[3], start + gaps * width)
 
 
-def _told_apart(bounds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _split_known(bounds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Values (N,) where bounds (N, 2) are equal, and the bounds where they differ; NaN elsewhere."""
     is_known = bounds[:, 0] == bounds[:, 1]
     is_bounded = np.isfinite(bounds).all(axis=1) & ~is_known

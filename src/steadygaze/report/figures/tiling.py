@@ -119,7 +119,7 @@ def _by_label(tiles: TileLabels, by: str, measure: Measure) -> View:
     has_label, has_attention = (is_empty or any(labels) for labels in (tiles.classification, tiles.attention))
     if (by != "ar" and not has_label) or (by != "cr" and not has_attention):
         missing, other = ("label", "ar") if not has_label else ("attention", "cr")
-        raise OptionError(f"this result has no {missing} of its regions, which was not asked for; use --by {other}")
+        raise OptionError(f"this result did not measure the {missing} of its regions; use --by {other}")
     labels = {
         "cr": tiles.classification,
         "ar": tiles.attention,

@@ -93,7 +93,7 @@ def _cards(result: Result, summary: Summary, wishes: Sequence[Wish], *, has_maps
         if is_apart(wish[2], [theta for _, _, theta in chosen], domain.widths, CLOSEST_VIOLATION):
             chosen.append(wish)
     if domain.contains_zero:
-        chosen = [("Unperturbed image", "Where all parameters are 0.", np.zeros(domain.dimension)), *chosen]
+        chosen = [("Unperturbed image", "Without any perturbation.", np.zeros(domain.dimension)), *chosen]
     points = [result.at(theta) for _, _, theta in chosen]
     pairs = [shown.pair(point) for point in points]
     maps = [np.stack([actual, expected, actual - expected]) for actual, expected in pairs]
@@ -101,7 +101,7 @@ def _cards(result: Result, summary: Summary, wishes: Sequence[Wish], *, has_maps
     cards = []
     for (title, reason, theta), point, values in zip(chosen, points, maps, strict=True):
         words = "label kept" if point.label == question.label else "label changed"
-        # On a border both labels are correct within rounding; the words for the margin tell so.
+        # On a border both labels are correct within rounding; the words for the margin say so.
         facts = [("predicts", f"{question.names[point.label]} ({words})"), ("margin", margin_text(point.margin))]
         pictures = [
             {"title": "image", "text": "the perturbed image", "uri": image_uri(point.image, image_outlines(point))}
@@ -136,7 +136,7 @@ def _without_rounding(theta: np.ndarray, widths: np.ndarray) -> list[float]:
 
 
 def describe_boundary(result: Result) -> dict[str, Any]:
-    """The boundary of the property asked, in words and rows, or the reason for none."""
+    """The boundary of the question's property, in words and rows, or the reason for none."""
     try:
         found = result.boundary()
     except OptionError as error:
@@ -167,14 +167,14 @@ def describe_boundary(result: Result) -> dict[str, Any]:
 def _boundary_sentence(summary: BoundarySummary) -> str:
     kept = KEPT_WORDS[summary.property]
     if not summary.starts:
-        return f"It is not proved that {kept} anywhere around the unperturbed image, so no part counts as reachable."
+        return f"There is no proof around the unperturbed image that {kept}, so no part counts as reachable."
     if summary.verdict is Verdict.ROBUST and not summary.components and not summary.enclaves:
         return f"All of the domain can be reached from the unperturbed image while {kept}: there is no boundary."
     share, count = percent_down(summary.reachable_share), len(summary.enclaves)
     text = f"At least {share} of the domain can be reached from the unperturbed image while {kept} all the way."
     if count:
         enclaves = counted(count, "enclave")
-        text += f" It encloses {enclaves}: parts inside it where that does not hold, or is undecided."
+        text += f" The reachable part encloses {enclaves}, where the property does not hold or is undecided."
     return text
 
 
@@ -188,7 +188,7 @@ def _boundary_rows(summary: BoundarySummary, found: Boundary) -> list[tuple[str,
     if summary.farthest is not None:
         rows.append(("farthest reachable", named_theta(summary.domain.names, summary.farthest["theta"])))
     if undecided["pieces_beside"]:
-        text = f"{undecided['pieces_beside']:,}; if they satisfy the property, more can be reached"
+        text = f"{undecided['pieces_beside']:,}; more can be reached if any of them satisfies the property"
         rows.append(("undecided pieces beside the boundary", text))
     if undecided["strip_share"] > 0.0:
         rows.append(("too close to a threshold to decide", f"at most {percent_up(undecided['strip_share'])}"))
@@ -228,7 +228,7 @@ def inline_svg(make: Callable[[], Figure], title: str) -> str:
 
 
 def _png_uri(pixels: np.ndarray, outlines: Sequence[Outline] = ()) -> str:
-    """Pixels as PNG; enlarged if they have outlines, so that lines are thin."""
+    """Pixels as PNG; enlarged if they have outlines, to keep the lines thin."""
     buffer, picture = io.BytesIO(), Image.fromarray(pixels)
     if outlines:
         picture = picture.convert("RGB").resize(

@@ -1,8 +1,8 @@
 """From a result to its interactive map: markup, scripts and styles for a page that needs no network.
 
 Bokeh gives axes, zoom and pan in figures that the page fills in; assets/*.js rasterise the pieces, recolour them for
-another δ or view, and compute image, logits and attention maps of a theta from the embedded weights. The page shows as
-proved only claims of the result. Names from users are escaped. Callbacks are not in Python: they would need `eval`.
+another δ or view, and compute image, logits and attention maps of a theta from the embedded weights. The page marks as
+proved only the claims of the result. Names from users are escaped. Python callbacks would need `eval`: there are none.
 """
 
 import json
@@ -219,7 +219,7 @@ def _describe_question(result: Result, steps: Thresholds) -> dict[str, Any]:
 
 
 def _note(result: Result, facts: dict[str, Any], stored: ThetaData | None, *, is_small: bool) -> str:
-    """Which parts of the map as shown are proved, and which are only computed."""
+    """The note on which parts of the shown map are proved, and which are only computed."""
     first = "Colours, labels and shares are proved at every step of the slider."
     if facts["isMerged"]:
         side = facts["gridSide"]
@@ -241,7 +241,7 @@ def _note(result: Result, facts: dict[str, Any], stored: ThetaData | None, *, is
         why = f"This page does not compute maps of {method.name}"
     return (
         f"{first} {why}: images and maps are stored for {stored.count} "
-        "thetas with 8 bits, their logits and inconsistencies exactly; other thetas show the nearest of them."
+        "thetas with 8 bits, their logits and inconsistencies exactly; any other theta shows the nearest of them."
     )
 
 

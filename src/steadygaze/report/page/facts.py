@@ -37,7 +37,7 @@ from ..drawing.colours import JOINT, KEPT, UNKNOWN
 
 FactRow = tuple[str, str]
 
-STOPPED_EARLY = " It was stopped before it finished."
+STOPPED_EARLY = " The run stopped early."
 LABELS = (
     ("CR&AR", "label and attention kept"),
     ("CR&IR", "label kept, attention not: same label, other evidence"),
@@ -46,19 +46,19 @@ LABELS = (
 )
 
 TOLERANCES = (
-    ("a line closer to a vertex does not split there", tolerances.DISTANCE),
-    ("values of a neuron below this times its scale are rounding", tolerances.NOISE),
+    ("a line closer to a vertex than this does not split there", tolerances.DISTANCE),
+    ("values of a neuron below this times its scale count as rounding", tolerances.NOISE),
 )
 
 
 WHOLE_TOLERANCES = (
     ("allowed difference between the areas of all regions and the whole", tolerances.AREA),
-    ("two regions touch if their common side is wider", tolerances.TOUCH),
+    ("two regions touch if their common side is wider than this", tolerances.TOUCH),
 )
 
 SEARCH_TOLERANCES = (
-    ("the tolerance of linear programs", tolerances.FEASIBILITY),
-    ("linear programs ignore sides and regions with a smaller ball inside", tolerances.THIN),
+    ("tolerance of linear programs", tolerances.FEASIBILITY),
+    ("linear programs ignore sides and regions whose largest inner ball is smaller than this", tolerances.THIN),
 )
 
 
@@ -167,13 +167,13 @@ def measure_words(summary: Summary) -> dict[str, str]:
     if measure == DISTANCE:
         base, ends = (
             "δ in percent of the original maps' size",
-            "attention map differs from the expected one by at most δ, by more",
+            "attention maps differ from the expected ones by at most δ, by more than δ",
         )
     else:
         base, ends = measure.threshold_axis, f"{kept}; {lost}"
     return {
         "symbol": measure.symbol_word, "noun": measure.noun, "base": base, "ends": ends,
-        "sum": "The inconsistency is the sum of the distances over all classes compared." * (measure == DISTANCE),
+        "sum": "The inconsistency is the sum of the distances over all compared classes." * (measure == DISTANCE),
     }  # fmt: skip
 
 
@@ -216,7 +216,7 @@ def _search_rows(summary: Summary) -> list[FactRow]:
         ("visited", f"{counted(summary.visited, 'region')}, {percent_down(summary.visited_share)} of the domain"),
         ("reached by following the boundary", f"{summary.following:,}"),
         ("work", f"{counted(summary.face_checks, 'face check')}, {counted(summary.lps, 'linear program')}"),
-        ("regions or programs without an answer", f"{summary.failures:,}"),
+        ("regions or linear programs without an answer", f"{summary.failures:,}"),
     ]
     parts = summary.components
     if parts is not None:
@@ -305,17 +305,17 @@ def not_claimed(summary: Summary, *, is_search: bool) -> list[str]:
             "reason, and a changed one does not prove a bad one."
         )
     found.append(
-        "Tolerances shape the regions, but decide nothing: error bounds include what they leave out. Samples are "
-        "compared with the labels to find mistakes; they prove nothing."
+        "Tolerances shape the regions, but decide nothing: the error bounds cover their effect. Samples are compared "
+        "with the labels to find mistakes; they prove nothing."
     )
     found.append(
-        "The proof is about the network with real numbers. A run in float32 may differ from it by rounding; the "
+        "The proof holds for the network in real numbers. A run in float32 may differ from it by rounding; the "
         "differences found in runs of the model file are stated above."
     )
     if is_search:
-        found.append("A search makes statements about the regions it visited. Everything else counts as undecided.")
+        found.append("A search proves statements only about the regions it visited. The rest counts as undecided.")
     elif summary.stopped:
-        found.append("The run was stopped early. Parts that it did not reach count as undecided.")
+        found.append("The run stopped early. Parts that it did not reach count as undecided.")
     return found
 
 

@@ -131,7 +131,7 @@ def holds_weights(result: Result) -> bool:
 
 
 def _public(origin: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """What a redacted page says about the run: the versions of the libraries."""
+    """The facts about the run that a redacted page states: the versions of the libraries."""
     return None if origin is None else {"versions": dict(origin.get("versions") or {})}
 
 
@@ -227,7 +227,7 @@ def verify_command(
     """The command that asks the same question again, by the same method and without limits.
 
     A bundled image is named; for any other image the command names the pixels stored in the directory, and for a torch
-    module the exported model there. `model` and `image` stand for names that are not told.
+    module the exported model there. `model` and `image` replace names that are left out.
     """
     place = str((directory or Path("DIR")) / MODEL)
     words = result.question.words(result.threshold, image or _image(result.question, directory), place, model)

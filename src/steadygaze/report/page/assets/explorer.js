@@ -343,8 +343,8 @@ const SgExplorer = (() => {
         parts.push(found.isBox ? `box ${found.unit}` : `region ${found.unit - this.facts.boxes}`);
       }
       if (point.stored) parts.push(`${SgStored.WORDS}: ${SgPanel.thetaText(this.facts, point.theta)}`);
-      if (point.doubtful) parts.push("a neuron is on its kink here: the maps are not certain");
-      else if (point.onKink) parts.push("on the border of a region: maps as inside of it");
+      if (point.doubtful) parts.push("a neuron is on its kink here: the maps are uncertain");
+      else if (point.onKink) parts.push("on the border of a region: the maps are those inside it");
       return parts.join(" · ");
     }
 

@@ -49,11 +49,12 @@ const SgPanel = (() => {
     return hundredths >= 10000 ? "100 %" : `${(hundredths / 100).toFixed(2)} %`;
   }
 
+  // A share with proved bounds (as share_text in words.py).
   function bounds([low, high]) {
-    const isTight = high - low < 1e-6;
-    if (isTight && low === 0 && high > 0) return `≤ ${share(high, true)}`;
-    if (low === high || (isTight && high < 1)) return share(low, false);
-    return `${share(low, false).replace(" %", "")} to ${share(high, true)}`;
+    const tight = 1e-6, least = 1e-4, first = share(low, false);
+    if (low === 0 && high > 0 && high < tight) return `≤ ${share(high, true)}`;
+    if (first === share(high, false) || (high - low < tight && low > least && high < 1)) return first;
+    return `${first.replace(" %", "")} to ${share(high, true)}`;
   }
 
   // The number that a loss stands for, as attention/measures word it.
@@ -103,10 +104,10 @@ const SgPanel = (() => {
       const to = found.winner < 0 ? "" : ` to ${name(found.winner)}`;
       lines.push({ label: "MR", text: `the label changes${to} ${place}, ${how}${most}.` });
     } else {
-      lines.push({ label: "undecided", text: `whether the label is kept is not decided ${place.replace("whole ", "")}.` });
+      lines.push({ label: "undecided", text: `no proof decides ${place.replace("whole ", "")} whether the label is kept.` });
     }
     if (!facts.isMeasured) {
-      lines.push({ label: "not measured", text: "attention was not asked for." });
+      lines.push({ label: "not measured", text: "the question is about the label only." });
       return lines;
     }
     const isWhole = step >= arrays.keptFrom[unit] || step < arrays.lostUntil[unit];
@@ -119,7 +120,7 @@ const SgPanel = (() => {
     } else if (found.attention === SG_LOST) {
       lines.push({ label: "IR", text: `${lost} ${where}, ${how}${range}.` });
     } else {
-      lines.push({ label: "undecided", text: `${open} is not decided here${range}.` });
+      lines.push({ label: "undecided", text: `no proof decides here ${open}${range}.` });
     }
     return lines;
   }
