@@ -97,6 +97,13 @@ CLASSIFICATIONS = (Label.CR, Label.MR, Label.CB)
 ATTENTIONS = (Label.AR, Label.IR, Label.AB)
 SHARES = ("CR", "MR", "AR", "IR", "CR&AR", "CR&IR", "MR&AR", "MR&IR")
 """The shares of the domain in an answer, apart from `undecided`."""
+JOINT_WORDS = {
+    "CR&AR": "label and attention kept",
+    "CR&IR": "label kept, attention not",
+    "MR&AR": "attention kept, label not",
+    "MR&IR": "neither kept",
+}
+"""The combinations of label and attention in words, for tables, figures and pages."""
 
 
 class Verdict(StrEnum):

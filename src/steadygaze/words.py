@@ -94,6 +94,22 @@ def rounded(value: float, digits: int = 5) -> str:
     return "infinite" if math.isinf(value) else _digits(_decimal(value), digits, ROUND_HALF_EVEN)
 
 
+def distance_text(low: float, high: float, digits: int = 5) -> str:
+    """Bounds of the distance of a nearest violation, rounded outward unless they are tight; infinite: there is none.
+
+    >>> distance_text(math.inf, math.inf), distance_text(0.25, math.inf), distance_text(0.25, 0.5)
+    ('none', 'not below 0.25', '0.25 to 0.5')
+    >>> distance_text(0.25, 0.25), distance_text(0.0, math.inf)
+    ('0.25', 'not known')
+    """
+    if math.isinf(low):
+        return "none"
+    if math.isinf(high):
+        return f"not below {rounded_down(low, digits)}" if low > 0.0 else "not known"
+    is_tight = high - low <= 1e-5 * high
+    return rounded(high, digits) if is_tight else f"{rounded_down(low, digits)} to {rounded_up(high, digits)}"
+
+
 ON_BORDER = 1e-6
 """A margin of less than this is that of a point on the decision boundary."""
 

@@ -138,7 +138,7 @@ def test_a_completed_map_with_an_open_verdict_is_undecided_and_keeps_its_bounds(
     answer = worker.solve(plan.question(plan.tasks[0]))
     assert (answer["status"], answer["verdict"]) == ("Undecided", "undecided")
     assert answer["object_share"] == answer["delta_value"] == pytest.approx(0.485, abs=0.01)
-    assert answer["reason"].startswith("undecided on a share of ") and (answer["cr_low"], answer["ar_high"]) == (
+    assert answer["reason"].startswith("the proved bounds leave ") and (answer["cr_low"], answer["ar_high"]) == (
         1.0,
         1.0,
     )

@@ -219,7 +219,7 @@ def test_rows_that_do_not_tell_their_problem_allow_no_other_plan(tmp_path: Path)
     row = json.loads(path.read_text(encoding="ascii"))
     path.write_text(json.dumps({"key": row["key"], "answer": row["answer"], "measured": row["measured"]}), "ascii")
     assert run(plan, out) == {"Robust": 1}
-    with pytest.raises(StoreError, match="rows of an earlier version of steadygaze do not tell which"):
+    with pytest.raises(StoreError, match="rows of an earlier version of steadygaze do not record which"):
         run(plan_of(("answer", "print")), out)
 
 

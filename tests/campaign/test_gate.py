@@ -19,7 +19,11 @@ from support.stand_ins.made_up_campaigns import MAPS, Answers, made_up, shares
 
 WRONG = {"status": "Misclassified", "verdict": "misclassified", "reason": "predicts 8, expected 3", "label": 8}
 LATE = {"status": "Timeout", "verdict": "undecided", "reason": "timeout of 9 s"}
-OPEN = {"status": "Undecided", "verdict": "undecided", "reason": "undecided on a share of 2e-12"}
+OPEN = {
+    "status": "Undecided",
+    "verdict": "undecided",
+    "reason": "the proved bounds leave 2e−10 % of the domain undecided",
+}
 FAILED = {"status": "Failed", "reason": "not an <ONNX> model \x1b"}
 
 

@@ -102,7 +102,10 @@ CASES = [
     (("verify", *MODEL, *IMAGE), "--perturb and --preset are missing; give one of them, see steadygaze verify --help"),
     (("verify", *MODEL, *IMAGE, "--preset", "lihgt"), "expected light, weather, camera, dirt. Did you mean light?"),
     (("verify", *MODEL, *IMAGE, *PERTURB, "--preset", "light"), "a preset has its own perturbations: leave one out"),
-    (("verify", *MODEL, *IMAGE, "--preset", "light", "--method", "bfs"), "does not go with --preset: searches"),
+    (
+        ("verify", *MODEL, *IMAGE, "--preset", "light", "--method", "bfs"),
+        "does not go with --preset, which compares shares",
+    ),
     (("verify", *MODEL, *IMAGE, "--preset", "light", "--resume", "folder"), "--resume does not go with --preset"),
     (("verify", *MODEL, *IMAGE, "--preset", "light", "--require", "CR>=0.5"), "--require does not go with --preset"),
     (("verify", *MODEL, *IMAGE, "--preset", "light", "--out", "folder", "--force"), "holds no preset"),

@@ -159,7 +159,7 @@ def test_a_worse_network_fails(run: Runner, pair: tuple[str, str]):
     lost = shares[0][0] - shares[1][1]
     assert lost > 0.02
     told = run("compare", *pair, "--fail-if-worse", "0.01")
-    assert told.code == 10 and "Not worse by more than 0.01: not met" in told.out and "M-FNN-200: CR&AR" in told.out
+    assert told.code == 10 and "Not worse by more than 1.00 %: not met" in told.out and "M-FNN-200: CR&AR" in told.out
     assert run("compare", *pair, "--fail-if-worse", str(lost + 0.001)).code == 0
     assert run("compare", *reversed(pair), "--fail-if-worse", "0").code == 0
     assert run("compare", *pair, "--fail-if-worse", "0", "--share", "CR").code == 0

@@ -26,7 +26,7 @@ def ask(run: Runner, monkeypatch, *more: str, preset: lists.Preset = FEW):
 def test_a_preset_stores_each_result_and_one_report(run: Runner, place: Path, monkeypatch):
     found = ask(run, monkeypatch, "--out", "all", "--pictures", "none")
     assert found.code == 0 and "ROBUST: 2 questions: 2 robust" in found.out
-    assert "saturation was not asked" in found.err and "only images with red, green and blue" in found.err
+    assert "saturation has no answer" in found.err and "only images with red, green and blue" in found.err
     assert sorted(path.name for path in (place / "all").iterdir()) == [
         "brightness", "contrast", "preset.json", "report.html",
     ]  # fmt: skip

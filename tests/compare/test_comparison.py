@@ -138,9 +138,9 @@ def test_directories_are_read(tmp_path):
 
 def test_what_cannot_be_compared_is_refused():
     own = answered(0, "moving")
-    with pytest.raises(OptionError, match="two or more results, not 1"):
+    with pytest.raises(OptionError, match="compare got 1 result, and needs two or more"):
         compare_results([own])
-    with pytest.raises(OptionError, match="two or more results, not 0"):
+    with pytest.raises(OptionError, match="compare got 0 results"):
         compare_results([])
     found = search("M-FNN-100", "mnist:69990", ["brightness", "patch:x=12,y=12,w=4,h=4"], method="gbs")
     with pytest.raises(OptionError, match=r"result 2 is a search \(gbs\)"):

@@ -37,7 +37,7 @@ def test_every_question_is_answered_or_skipped_with_a_reason(light):
     skipped = [answer for answer in light.answers if answer.is_skipped]
     assert [answer.name for answer in skipped] == ["saturation"]
     assert "only images with red, green and blue" in skipped[0].reason and skipped[0].verdict is None
-    assert any("saturation was not asked" in note for note in light.notes)
+    assert any("saturation has no answer" in note for note in light.notes)
     asked = light.results["shadow-from-the-left"]
     assert sg.verify("M-FNN-100", "mnist:69990", [*asked.question.specs], **OPTIONS).verdict is asked.verdict
 
@@ -99,10 +99,10 @@ def test_questions_after_the_end_of_the_time_or_an_interrupt_are_undecided():
 
     found = preset_run.run_preset(PRESETS["dirt"], (1, 28, 28), lambda specs: specs, run, Budget(cancelled=stopped))
     assert len(begun) == 1 and found.verdict is Verdict.UNDECIDED
-    assert {answer.reason for answer in found.answers[1:]} == {"the run was stopped before"}
+    assert {answer.reason for answer in found.answers[1:]} == {"the run stopped before it began"}
     late = Budget(Limits(timeout_seconds=1e-9))
     found = preset_run.run_preset(PRESETS["dirt"], (1, 28, 28), lambda specs: specs, run, late)
-    assert all("time of the whole run was over" in answer.reason for answer in found.answers)
+    assert all("time limit was reached" in answer.reason for answer in found.answers)
 
 
 def test_saving_writes_a_folder_for_each_and_one_report(few, tmp_path):
@@ -151,5 +151,5 @@ def test_colour_images_are_asked_about_colour():
 
 
 def test_searches_are_refused():
-    with pytest.raises(OptionError, match="searches bound no shares"):
+    with pytest.raises(OptionError, match="compares shares of the whole domain"):
         sg.verify_preset("M-FNN-100", "mnist:69990", "light", method="gbs")

@@ -147,15 +147,15 @@ QUESTION = (
     C("until", "text", "of `refine`: the share that may stay undecided, or `exact`",
       lambda plan, task: None if task.until is None else str(task.until)),
     C("goal", "text", "of `refine`: `map`, or `verdict` to end at the first violation"),
-    C("w_delta", "number", "of `gbs`: how far from δ a region near the boundary may be"),
+    C("w_delta", "number", "of `gbs`: how much the inconsistency of a region near the boundary may differ from δ"),
     C("limit_seconds", "number", "the time limit", lambda plan, task: task.seconds),
     C("limit_gib", "number", "the memory limit in GiB", lambda plan, task: task.memory_gib)
 )  # fmt: skip
 ANSWER = (
     C("status", "text",
-      "`Robust` (of a map or refinement: proved on the whole domain; of a search: nothing that it visited violates the "
+      "`Robust` (of a map or refinement: proved on the whole domain; of a search: no visited region violates the "
       "property), `NotRobust`, `Undecided` (completed, and the proved bounds leave it open), `Timeout`, `Failed`, or "
-      "`Misclassified`: the image has another label than the expected one, and was not verified"),
+      "`Misclassified`: the network does not predict the expected label, and nothing was verified"),
     C("verdict", "text", "the verdict on the whole domain: `robust`, `not robust` or `undecided`; or `misclassified`",
       answer=lambda result: result.verdict.value),
     C("reason", "text", "why the status is `Undecided`, `Timeout`, `Failed` or `Misclassified`"),
@@ -179,7 +179,7 @@ ANSWER = (
       answer=lambda result: _fact(result, "face_checks") or 0),
     C("lps", "whole", "linear programs solved", answer=lambda result: _fact(result, "lps") or 0),
     C("undecided", "number",
-      "the share of the domain left undecided: by a map in label or attention, by a refinement in the property asked",
+      "the share of the domain left undecided: by a map, in label or attention; by a refinement, in the property",
       answer=lambda result: result.areas["undecided"][0] if result.tiling.answers_any_delta else None),
     *(column for share in SHARES for column in _share_columns(share)),
     *(column for percent in PERCENTS for column in _percent_columns(percent)),

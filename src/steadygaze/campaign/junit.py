@@ -53,7 +53,7 @@ def _case(place: str, name: str, record: Mapping[str, Any] | None = None) -> Ele
 
 
 def _worst(gate: Gate) -> dict[str, tuple[Outcome, str]]:
-    """What each problem to blame does to the gate, by its key: misses it, or leaves it open; and its state in words.
+    """The effect of each problem to blame on the gate, by its key: misses it or leaves it open; its state in words.
 
     A problem that misses a requirement for a part of a set, which others leave open, is not the one to blame.
     """

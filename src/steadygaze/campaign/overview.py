@@ -18,12 +18,12 @@ from PIL import Image, ImageColor
 
 from ..engines import load
 from ..errors import OptionError, SteadygazeError, StoreError
-from ..labels import Status
+from ..labels import JOINT_WORDS, Status
 from ..report.drawing.colours import JOINT, KEPT, UNKNOWN
 from ..report.page import fill, read_asset
 from ..report.page.html import ALLOWED, check_target, write_report
 from ..requirement import Outcome
-from ..words import share_text
+from ..words import rounded, share_text
 from .problem_names import SETTING_TEXTS
 from .set_requirement import Gate, Problem, judge_each, judge_plan, problems_of
 from .small_maps import LETTERS
@@ -34,13 +34,7 @@ from .tables import make_records, statuses_of
 INDEX, PAGES = "index.html", "problems"
 FULL = ("kept", "violations", "all", "none")
 COLOURS = dict(zip(LETTERS.values(), [*JOINT.values(), KEPT, JOINT["MR&AR"]], strict=True)) | {"-": UNKNOWN}
-MEANINGS = {
-    "a": "label and attention kept",
-    "b": "label kept, attention lost",
-    "c": "label lost, attention kept",
-    "d": "both lost",
-    "-": "undecided",
-}
+MEANINGS = dict(zip("abcd", JOINT_WORDS.values(), strict=True)) | {"-": "undecided"}
 WITHOUT, OWN_PAGE = "-no-weights", re.compile(r"_[0-9a-f]{8}(-no-weights)?\.html$")
 """The end of the names of reports without weights, and the names of all full reports."""
 SPREAD: Mapping[str, Callable[[list[float]], float]] = {"least": min, "median": median, "most": max}
@@ -68,10 +62,10 @@ def write_overview(
     """Write the page `index.html`, then the full reports that are wanted; replaces earlier pages of steadygaze only.
 
     full: "kept" (the results that the campaign keeps), a number (of these, the worst), "violations", "all", "none", or
-    keys of problems; those without a kept result are solved again. plan: says where the files of models and images are
-    that are not bundled. weights: whether full reports may hold the weights of small networks. Full reports of former
-    problems, or with weights that they may not hold, are removed. progress: receives how many full reports are done,
-    how many will be made, and the name of the next.
+    keys of problems; those without a kept result are solved again. plan: locates the models and images that are not
+    bundled. weights: whether full reports may hold the weights of small networks. Full reports of former problems, or
+    with weights that they may not hold, are deleted. progress: receives how many full reports are done, how many will
+    be made, and the name of the next.
     """
     _check_wanted(store.plan, full)
     whole = located(store.plan, plan)
@@ -120,7 +114,7 @@ def _check_wanted(plan: Plan, full: Sequence[str]) -> None:
 
 
 class _Shown:
-    """What the page shows of a campaign."""
+    """A campaign as the page shows it."""
 
     def __init__(self, store: Store, folder: Path, *, weights: bool) -> None:
         self.store, self.plan, self.folder, self.weights = store, store.plan, folder, weights
@@ -147,7 +141,7 @@ class _Shown:
         return (self.store.kept(task.key) / "result.json").exists()
 
     def missing(self, full: Sequence[str]) -> list[tuple[Task, bool]]:
-        """The problems whose full report is to be made, the worst first, and whether the caller asks for each."""
+        """The problems whose full report will be made, the worst first, and whether `full` names each."""
         if "none" in full:
             return []
         found, most = [], [int(word) for word in full if word.isdecimal()]
@@ -232,36 +226,36 @@ def _fill(shown: _Shown) -> str:
             "specs": [(name, " + ".join(specs)) for name, specs in plan.combinations.items()],
             "legend": [(COLOURS[letter], text) for letter, text in MEANINGS.items()],
             "asked": _asked(plan),
-            "looks": _looks(records.values()),
+            "looks": _object_shares(records.values()),
         },
     )
 
 
 def _asked(plan: Plan) -> list[tuple[str, str]]:
-    """What the problems of a plan have in common, and how they differ: names and values."""
+    """The settings of a plan's problems: names, and all values that occur."""
     found = []
     for name in ("method", "property", *SETTING_TEXTS):
         values = dict.fromkeys(task.setting(name) for task in plan.tasks)
-        told = [str(value) for value in values if value not in (None, "")]
-        if told:
-            found.append((name, ", ".join(told)))
+        texts = [str(value) for value in values if value not in (None, "")]
+        if texts:
+            found.append((name, ", ".join(texts)))
     return found
 
 
-def _looks(records: Iterable[Mapping[str, Any]]) -> list[str]:
+def _object_shares(records: Iterable[Mapping[str, Any]]) -> list[str]:
     """For each model, how much of the maps' mass is on the object at the unperturbed images: least, median, most."""
     shares: dict[str, list[float]] = {}
     for record in records:
         if record["object_share"] is not None:
             shares.setdefault(record["model"], []).append(record["object_share"])
     return [
-        f"{model}: {', '.join(f'{word} {100.0 * share(own):.3g} %' for word, share in SPREAD.items())}"
+        f"{model}: {', '.join(f'{word} {rounded(100.0 * share(own), 3)} %' for word, share in SPREAD.items())}"
         for model, own in shares.items()
     ]
 
 
 def _line(task: Task, shown: _Shown, pages: Mapping[str, str], command: str) -> dict[str, Any]:
-    """What the table shows of one problem."""
+    """One problem as a row of the table."""
     record, problem = shown.records.get(task.key), shown.problems[task.key]
     area = problem.area
     small = shown.raw[task.key]["answer"].get("map") if record is not None else None

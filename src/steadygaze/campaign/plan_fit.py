@@ -113,7 +113,7 @@ def _shape_text(shape: Shape) -> str:
 
 
 def _advice(shape: Shape, taken: Shape) -> str:
-    """What to add to a plan.
+    """The remedy: an addition to the plan.
 
     >>> _advice((3, 20, 30), (1, 28, 28))
     'add fit = "pad" (or "crop", "resize") and grey = true to [[runs]]'

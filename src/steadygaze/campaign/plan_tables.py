@@ -1,4 +1,4 @@
-"""The tables of a plan file as types: which keys and values each takes, and what a mistake is called."""
+"""The tables of a plan file as types: the keys and values of each, and the errors for mistakes."""
 
 import re
 import sys

@@ -1,4 +1,4 @@
-"""Names of problems for people: the image, the perturbations, and what else differs within the plan."""
+"""Names of problems for people: the image, the perturbations, and other settings that differ within the plan."""
 
 from collections import Counter
 from collections.abc import Sequence

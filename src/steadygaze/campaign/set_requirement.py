@@ -1,8 +1,7 @@
 """Requirements of plans: for each problem, or over a set of them (`median CR&AR >= 0.6`), judged by proved bounds.
 
-A problem without proved bounds of a share has all of 0 to 1 for it. A misclassified image meets no requirement, and
-counts with the worst share. A `Gate` has the outcomes of all requirements of a plan, with the problems to blame.
-Reads no files.
+A share without proved bounds may be anything from 0 to 1. A misclassified image meets no requirement, and counts with
+the worst share. A `Gate` has the outcomes of all requirements of a plan, with the problems to blame. Reads no files.
 """
 
 import math
@@ -40,7 +39,7 @@ _PERCENT = re.compile(r"\d\s*%\s*of\b", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Problem:
-    """What is proved of one problem: bounds of its shares (unknown ones are missing), verdict and status.
+    """The proved facts about one problem: bounds of its shares (unknown ones are missing), verdict and status.
 
     status: None if the problem has not ended. name: for people.
     """
@@ -66,11 +65,11 @@ class Problem:
 
     @property
     def is_misclassified(self) -> bool:
-        """Whether the unperturbed image has another label than the expected one."""
+        """Whether the network predicts another label than expected for the unperturbed image."""
         return self.status == Status.MISCLASSIFIED.value
 
     def lacks_answer(self, requirement: Requirement | None = None) -> bool:
-        """Whether the problem has not come to an end of its own, and proved nothing that a requirement could use.
+        """Whether the problem did not finish by itself, and proved nothing that a requirement could use.
 
         >>> late = Problem("a", "a", {"CR": (0.2, 1.0)}, status="Timeout")
         >>> late.lacks_answer(Requirement.parse("CR >= 0.1")), late.lacks_answer(Requirement.parse("robust"))
@@ -95,7 +94,7 @@ class Problem:
         return requirement.judge(area, self.verdict)
 
     def state(self, requirement: Requirement) -> str:
-        """What is known of this problem, for people."""
+        """The known facts about this problem, for people."""
         if self.is_misclassified:
             return f"misclassified: {self.reason}"
         if self.status is None:
@@ -107,7 +106,7 @@ class Problem:
 
 
 class Blamed(NamedTuple):
-    """A problem that does not meet a requirement: what is known of it, in words, and whether it misses it for sure."""
+    """A problem that is not proved to meet a requirement: its known facts in words, and whether it surely misses it."""
 
     problem: Problem
     state: str
@@ -116,7 +115,7 @@ class Blamed(NamedTuple):
 
 @dataclass(frozen=True)
 class Judgement:
-    """The outcome of a requirement over a set: what was found, in words, and the problems to blame, worst first."""
+    """The outcome of a requirement over a set: the finding in words, and the problems to blame, worst first."""
 
     text: str
     outcome: Outcome
@@ -165,7 +164,7 @@ class SetRequirement:
             raise OptionError(f"{where}: {found[2]!r} cannot be counted; expected {' or '.join(UNITS)}")
         part = Fraction(found[1]) / 100
         if not 0 < part <= 1:
-            raise OptionError(f"{where}: {found[1]}% is no part of a set; expected more than 0% and up to 100%")
+            raise OptionError(f"{where}: {found[1]}% is not part of a set; expected more than 0% and up to 100%")
         needed = Requirement.parse(found[3] or "", source)
         return cls(text, "part", needed, found[2].lower(), part)
 
@@ -240,7 +239,7 @@ def _bounds(record: Mapping[str, Any], start: str) -> tuple[float, float] | None
 class Gate:
     """Every requirement of a plan with its judgement.
 
-    unanswered: problems that failed, have not ended, or timed out without proved bounds of what is required.
+    unanswered: problems that failed, have not ended, or timed out without proved bounds of the required shares.
     """
 
     judgements: tuple[Judgement, ...]
@@ -262,7 +261,7 @@ class Gate:
 
 
 def problems_of(plan: Plan, records: Sequence[Mapping[str, Any]]) -> list[Problem]:
-    """The problems of a plan in its order, with what is proved of them."""
+    """The problems of a plan in its order, with their proved facts."""
     found, names = {record["key"]: record for record in records}, problem_names(plan)
     return [Problem.of(task.key, task.image, found.get(task.key), names[task.key]) for task in plan.tasks]
 

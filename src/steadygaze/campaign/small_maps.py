@@ -1,6 +1,6 @@
 """A result → a small map: labels at the points of a coarse grid, as one text that a row can hold.
 
-Nothing is proved by it: it is a picture of what the result holds at these points.
+It proves nothing: it shows the labels of the result at these points.
 """
 
 from typing import Any
@@ -25,7 +25,7 @@ LETTERS = {
     (Kept.YES, Kept.UNKNOWN): "e",
     (Kept.NO, Kept.UNKNOWN): "f",
 }
-"""Letters for the codes of label and attention: both kept, label alone, attention alone, neither; of e and f only the
+"""Letters for the codes of label and attention: both kept, label alone, attention alone, neither; for e and f, only the
 label is known."""
 
 UNKNOWN = "-"

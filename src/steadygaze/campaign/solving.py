@@ -21,7 +21,7 @@ from ..labels import Status
 from ..question import Question, make_question
 from ..requirement import ROBUST, Outcome, Requirement
 from ..results.result import Result
-from ..words import class_text
+from ..words import class_text, percent_up
 from .columns import ANSWER, EMPTY_ANSWER
 from .plan_tables import plan_words
 from .set_requirement import Problem, SetRequirement
@@ -41,14 +41,14 @@ def needs(plan: Plan) -> tuple[str, ...]:
     return made_by()["source"], *plan.needs
 
 
-def prepare(told: Sequence[str]) -> None:
+def prepare(needed: Sequence[str]) -> None:
     """Compile the code that a plan needs (see `needs`), or load it, so no problem has to wait for it.
 
     Refuses a process that starts after the source has changed: all rows come from one source.
     """
-    source, *wanted = told
+    source, *wanted = needed
     if made_by()["source"] != source:
-        raise StoreError("the source of steadygaze changed while the campaign runs")
+        raise StoreError("the source of steadygaze changed while the campaign was running")
     for model in ("M-FNN-100", "M-CNN-S"):
         for specs in (*SMALL, SOLID) if "solid" in wanted else SMALL:
             problem = make_question(model, "mnist:69990", specs, delta=3.0)
@@ -146,7 +146,7 @@ def _status(result: Result) -> tuple[Status, str | None]:
     if result.status is not Status.UNDECIDED:
         return result.status, None
     share = result.areas["undecided"][0]
-    return Status.UNDECIDED, f"undecided on a share of {share:.2g}: the proved bounds leave it open"
+    return Status.UNDECIDED, f"the proved bounds leave {percent_up(share)} of the domain undecided"
 
 
 def _check_unchanged(entry: Mapping[str, Any], path: Path) -> None:
@@ -163,7 +163,7 @@ def located(plan: Plan, given: Plan | None) -> Plan:
     """A stored plan with the locations of its files, from the given plan or the bundled files; others stay empty."""
     if given is not None:
         if given.as_data() != plan.as_data():
-            raise OptionError("--plan names another plan than that of the campaign; give the one that was run")
+            raise OptionError("--plan differs from the plan of the campaign; give the plan that was run")
         return given
     bundled = {model.name for model in zoo.models()}
     models = {name: replace_struct(one, location=name if name in bundled else "") for name, one in plan.models.items()}

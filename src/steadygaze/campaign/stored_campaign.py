@@ -168,7 +168,7 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True):
         return msgspec.to_builtins(parts) | {"perturbations": list(self.combinations[task.combination])}
 
     def digest(self, task: Task) -> str:
-        """The identity of a problem: what its answer depends on, apart from its limits and from names of files."""
+        """The identity of a problem: everything its answer depends on, apart from its limits and names of files."""
         question = self.question(task)
         asked = {name: question["task"][name] for name in ("method", "until", "w_delta", "goal")}
         # An option that is newer than a row has the paper's value there.
@@ -218,7 +218,7 @@ def make_key(*words: str) -> str:
     key = "_".join(safe)
     if safe == plain and len(key) <= LONGEST_KEY and not key.startswith("."):
         return key
-    # Letters unfit for file names were replaced: a digest tells such names apart.
+    # Letters unfit for file names were replaced: a digest distinguishes such names.
     digest = sha256("\0".join(words).encode()).hexdigest()[:8]
     return f"{key[:LONGEST_KEY].lstrip('.')}_{digest}"
 
@@ -281,7 +281,7 @@ class Store:
         if found.plan.as_data() != given:
             if any("question" not in row for row in found.rows().values()):
                 raise StoreError(
-                    f"{place}: the plan has changed, and rows of an earlier version of steadygaze do not tell which "
+                    f"{place}: the plan has changed, and rows of an earlier version of steadygaze do not record which "
                     "problems they answer; choose another --out"
                 )
             try:
@@ -330,7 +330,7 @@ class Store:
         return self.directory / RESULTS / key
 
     def keeping(self, task: Task) -> dict[str, Any]:
-        """What a worker must know to keep the result of a task; removes the result of an earlier question."""
+        """The instructions for a worker to keep the result of a task; deletes the result of an earlier question."""
         shutil.rmtree(self.kept(task.key), ignore_errors=True)
         if self.plan.keep == "none":
             return {}

@@ -245,8 +245,8 @@ def insights(
 ) -> int:  # fmt: skip
     """Make tables of findings that the paper states in words, from the maps and refinements of a campaign.
 
-    collapse: the perturbation that loses most attention, for each network. silent: how often the label is kept but the
-    attention is not (CR and IR). delta: how the share of AR varies with δ. filter: how the share of AR varies with
+    collapse: the perturbation that takes most attention away, for each network. silent: how often the label is kept but
+    the attention is not (CR and IR). delta: how the share of AR varies with δ. filter: how the share of AR varies with
     filter and distance. ranking: how label and attention rank networks differently. Shares are means over images, with
     proved bounds.
     """

@@ -1,5 +1,6 @@
 """A comparison for the terminal: shares side by side, difference maps in numbers, ranks."""
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from ..attention.measures.distance import DISTANCE
 from ..compare.worsening import WorseningGate
 from ..labels import Label
 from ..requirement import Outcome
-from ..words import number_text, percent_up, rounded, rounded_down, rounded_up, share_text
+from ..words import distance_text, number_text, percent_up, share_text
 from .printing import numbers_table, print_outcome, print_places
 
 MAX_NAME, MAX_NAMED = 20, 4
@@ -59,8 +60,8 @@ def describe_gate(gate: WorseningGate) -> None:
     for name, bounds, outcome in gate.later:
         words = {Outcome.MET: "not worse", Outcome.NOT_MET: "worse", Outcome.UNDECIDED: "open: the bounds allow both"}
         text = f"{name}: {gate.share} {share_text(*bounds)}, {words[outcome]}"
-        console.print(Text(f"{text} (baseline {share_text(*gate.baseline)}, allowed {gate.allowed:g})"))
-    print_outcome(console, f"Not worse by more than {gate.allowed:g}: ", gate.outcome)
+        console.print(Text(f"{text} (baseline {share_text(*gate.baseline)}, allowed {share_text(gate.allowed)})"))
+    print_outcome(console, f"Not worse by more than {share_text(gate.allowed)}: ", gate.outcome)
 
 
 def column_names(names: Sequence[str]) -> list[str]:
@@ -113,24 +114,6 @@ def contrary_text(pairs: Sequence[Sequence[int]], names: Sequence[str]) -> str:
     return f"Label and attention rank the results differently: {'; '.join(texts)}{more}."
 
 
-def distance_text(low: float | None, high: float | None) -> str:
-    """Bounds of a distance; None stands for infinity.
-
-    >>> distance_text(None, None), distance_text(0.25, None), distance_text(0.25, 0.5), distance_text(0.25, 0.25)
-    ('none', 'not below 0.25', '0.25 to 0.5', '0.25')
-    >>> distance_text(0.0, None)
-    'not known'
-    """
-    if low is None:
-        return "none"
-    if high is None and low == 0.0:
-        return "not known"
-    if high is None:
-        return f"not below {rounded_down(low, 5)}"
-    is_tight = high - low <= 1e-5 * high
-    return rounded(high) if is_tight else f"{rounded_down(low, 5)} to {rounded_up(high, 5)}"
-
-
 def _share_table(summary: Mapping[str, Any], names: Sequence[str]) -> Table:
     table = numbers_table("share of domain", *names)
     columns = [_cells(result) for result in summary["results"]]
@@ -158,7 +141,11 @@ def _cells(result: dict[str, Any]) -> list[str]:
         for name in SHARES
         if name != Label.UNDECIDED
     ]
-    distances = [distance_text(nearest[name]["low"], nearest[name]["high"]) for name in (Label.CR, Label.AR)]
+    ends = [
+        [math.inf if nearest[name][end] is None else nearest[name][end] for end in ("low", "high")]
+        for name in (Label.CR, Label.AR)
+    ]
+    distances = [distance_text(low, high) for low, high in ends]
     delta = _threshold_text(result)
     if not is_measured:
         distances[1] = delta = "not measured"
@@ -173,7 +160,8 @@ def _difference_table(names: Sequence[str], differences: Sequence[dict[str, Any]
     for name, title in rows.items():
         shares = [one["shares"][name] for one in differences]
         if name != "undecided" or any(high > 0.0 for _, high in shares):
-            table.add_row(Text(title), *(share_text(*bounds) for bounds in shares))
+            texts = [percent_up(high) if name == "undecided" else share_text(low, high) for low, high in shares]
+            table.add_row(Text(title), *texts)
     return table
 
 

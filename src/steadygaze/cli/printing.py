@@ -172,7 +172,7 @@ def _set_table(summary: Summary) -> Table:
     ):
         counts = [summary.sets[name] for name in names]
         if None in counts:
-            table.add_row(title, *["not asked"] * 3, "", style="dim")
+            table.add_row(title, *["not measured"] * 3, "", style="dim")
         else:
             cells = [f"{name} {count:,}" for name, count in zip(names, counts, strict=True)]
             table.add_row(title, *cells, f"{(summary.undecided or {})[kind] or 0:,}")

@@ -20,6 +20,7 @@ from ..question import Question
 from ..results.display import one_line
 from ..results.result import Result
 from ..results.summary import NearestFacts, kinks_text
+from ..words import counted
 from .overlay import Bounds, combine, lay_over
 from .ranking import Ranking, find_contrary, is_distance, make_rankings
 
@@ -123,7 +124,7 @@ def compare_results(results: Sequence[Result], thresholds: GivenThresholds | Non
     Each answers for its own threshold unless one is given for all.
     """
     if len(results) < 2:
-        raise OptionError(f"a comparison needs two or more results, not {len(results)}; give more directories")
+        raise OptionError(f"compare got {counted(len(results), 'result')}, and needs two or more; give more")
     for place, result in enumerate(results, start=1):
         if not result.knows_shares:
             raise OptionError(
@@ -191,7 +192,7 @@ def make_notes(results: Sequence[Result], names: Sequence[str], differs: Sequenc
     is_measured = all(result.is_measured for result in results)
     if len({result.question.property for result in results}) > 1:
         asked = _each(names, [result.question.property.value for result in results])
-        notes.append(f"The properties asked for differ ({asked}), so the verdicts mean different things.")
+        notes.append(f"The properties to prove differ ({asked}), so the verdicts mean different things.")
     elif not differs:
         notes.append("All results answer the same question.")
     if any((result.question.label, result.question.names) != (first.label, first.names) for result in results):
@@ -209,14 +210,14 @@ def make_notes(results: Sequence[Result], names: Sequence[str], differs: Sequenc
         ways = _each(names, [describe(result, "attention") for result in results])
         notes.append(f"The attention maps are compared in different ways ({ways}).")
     if is_measured and not _has_one_property(results):
-        notes.append("AR means the property that each result asked for, so shares of AR mean different things.")
+        notes.append("Each result has its own property of attention, so shares of AR mean different things.")
     if "perturbation" in differs:
-        notes.append("The domains differ, so shares are shares of different domains, and there is no difference map.")
+        notes.append("The domains differ, so each share refers to its own domain, and there is no difference map.")
         if len({tuple(sorted(specs(result))) for result in results}) == 1:
             notes.append("Only the order of the perturbations differs; verify in the same order for difference maps.")
     for name, result in zip(names, results, strict=True):
         if not result.is_complete:
-            notes.append(f"{name}: partial: the run was stopped ({result.stopped}); the rest counts as undecided.")
+            notes.append(f"{name}: partial, the run stopped early ({result.stopped}); the rest counts as undecided.")
         if not result.is_measured:
             notes.append(f"{name}: attention was not measured (--property cr).")
     return tuple(notes)
@@ -229,7 +230,7 @@ def _has_one_property(results: Sequence[Result]) -> bool:
 def guarantee(comparison: Comparison) -> str:
     """The basis of the comparison, in a few sentences."""
     kinks = min(1.0, sum(result.sliver_share or 0.0 for result in comparison.results))
-    sentences = ["Every number follows from the proofs of the results and holds as far as they do."]
+    sentences = ["Every number follows from the proofs of the results, and holds under the same conditions."]
     if kinks > 0.0:
         sentences.append(kinks_text(kinks))
     if any(not difference.is_exact for difference in comparison.differences):

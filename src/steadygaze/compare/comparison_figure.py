@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
 from ..errors import StoreError
-from ..labels import Kept, Property
+from ..labels import JOINT_WORDS, Kept, Property
 from ..report import FORMATS
 from ..report.drawing.colours import CHANGED, FAINT_INK, JOINT, KEPT, UNKNOWN, Row
 from ..report.drawing.raster import BLOCK, colour_grid, hatch_grid, owners_on_grid
@@ -27,7 +27,7 @@ from ..report.figures.map import SMALLEST_SHARE_SHOWN
 from ..results.directory import atomic_directory, atomic_file, check_file
 from ..results.result import Result
 from ..tolerances import MAX_MAP_PARAMETERS
-from ..words import percent_up, rounded, share_text, shown_text
+from ..words import distance_text, percent_up, share_text, shown_text
 from .comparison import Comparison, Difference, describe
 from .ranking import Rank, is_distance
 
@@ -55,10 +55,10 @@ TITLES = {Property.CR: "Label kept by", Property.AR: "Attention kept by", Proper
 NAMES = ("both", "undecided", "first", "undecided", "undecided", "undecided", "second", "undecided", "neither")
 """Who keeps a property, by the `Kept` codes of both results; the code of the first counts three times."""
 PARTS = {
-    "CR&AR": (Kept.YES, Kept.YES, "label and attention kept"),
-    "CR&IR": (Kept.YES, Kept.NO, "label kept, attention not"),
-    "MR&AR": (Kept.NO, Kept.YES, "attention kept, label not"),
-    "MR&IR": (Kept.NO, Kept.NO, "neither kept"),
+    "CR&AR": (Kept.YES, Kept.YES),
+    "CR&IR": (Kept.YES, Kept.NO),
+    "MR&AR": (Kept.NO, Kept.YES),
+    "MR&IR": (Kept.NO, Kept.NO),
 }
 
 
@@ -149,10 +149,7 @@ def value_text(rank: Rank, measure: str) -> str:
     low, high = rank.bounds
     if not is_distance(measure):
         return share_text(low, high)
-    if low == float("inf"):
-        return "none"
-    first, last = rounded(low, 3), "?" if high == float("inf") else rounded(high, 3)
-    return first if first == last else f"{first} to {last}"
+    return distance_text(low, high, 3)
 
 
 def _write_header(sheet: Sheet, comparison: Comparison, *, has_maps: bool) -> None:
@@ -217,13 +214,13 @@ def _parts(result: Result) -> list[tuple[float, Row]]:
     cells = result.answer.shares.cells
     if result.is_measured:
         parts = [
-            (cells[label][attention], Row(f"{name} {words}", colour=JOINT[name]))
-            for name, (label, attention, words) in PARTS.items()
+            (cells[label][attention], Row(f"{name} {JOINT_WORDS[name]}", colour=JOINT[name]))
+            for name, (label, attention) in PARTS.items()
         ]
     else:
         parts = [
             (sum(cells[Kept.YES]), Row("CR label kept, attention not measured", colour=KEPT, hatch=DOTS)),
-            (sum(cells[Kept.NO]), Row("MR label changed, likewise", colour=CHANGED, hatch=DOTS)),
+            (sum(cells[Kept.NO]), Row("MR label changed, attention not measured", colour=CHANGED, hatch=DOTS)),
         ]
     rest = 1.0 - sum(share for share, _ in parts)
     # Rounding errors get no entry in the legend.

@@ -12,7 +12,7 @@ from ..labels import Label, Verdict
 from ..report.page import fill
 from ..results.directory import atomic_file
 from ..results.result import Result
-from ..words import share_text
+from ..words import percent_up, share_text
 from .run import PresetAnswer, PresetResult
 
 ANSWER, REPORT, PICTURE = "preset.json", "report.html", "comparison.png"
@@ -108,7 +108,7 @@ def _page(found: PresetResult, pictures: Sequence[Path]) -> str:
 
 
 def verdict_sentence(found: PresetResult) -> str:
-    """How many of the questions have which verdict."""
+    """The number of questions with each verdict."""
     asked = [answer.verdict for answer in found.answers if answer.verdict is not None]
     counts = [f"{asked.count(verdict)} {verdict.value}" for verdict in Verdict if verdict in asked]
     return f"{len(asked)} questions: {', '.join(counts)}" if asked else "no question applies to this image"
@@ -130,5 +130,5 @@ def share_cells(result: Result) -> list[str]:
     """The shares of the domain that keep the label, the attention and both, and that are undecided, in words."""
     area = result.areas
     names: list[str] = [Label.CR, *([Label.AR, "CR&AR"] if result.is_measured else [])]
-    cells = [share_text(*area[name]) for name in names] + ["not asked"] * (3 - len(names))
-    return [*cells, share_text(*area["undecided"])]
+    cells = [share_text(*area[name]) for name in names] + ["not measured"] * (3 - len(names))
+    return [*cells, percent_up(area["undecided"][1])]

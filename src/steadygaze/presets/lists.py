@@ -1,4 +1,4 @@
-"""The questions of every preset: one or two perturbations each, with ranges that people ask about.
+"""The questions of every preset: one or two perturbations each, with realistic ranges.
 
 Places and distances are shares of the image, so a preset fits images of any size. Solves nothing.
 """
@@ -78,7 +78,7 @@ CAMERA_MOVES = tuple(
         rotated_and_brighter=("rotate:-5..5", "brightness:-0.1..0.1"),
     )
 )
-"""Questions of the preset `camera` about movements of the camera; each is asked as soon as its family exists."""
+"""Questions of the preset `camera` about movements of the camera; each waits until its family exists."""
 
 _ALL = (
     Preset(

@@ -26,7 +26,7 @@ Runner = Callable[[Question, Budget], Result]
 
 @dataclass(frozen=True, eq=False)
 class PresetAnswer:
-    """What became of one question: a result, or the reason why there is none.
+    """The answer to one question: a result, or the reason why there is none.
 
     A question that does not apply to the image is skipped and does not count; one that was not begun is undecided.
     """
@@ -59,7 +59,7 @@ class PresetResult:
 
     @property
     def verdict(self) -> Verdict:
-        """Not robust if one answer is, else undecided if one is or nothing was answered, else robust."""
+        """Not robust if any answer is, else undecided if any is or nothing was answered, else robust."""
         found = [answer.verdict for answer in self.answers if answer.verdict is not None]
         for verdict in (Verdict.NOT_ROBUST, Verdict.UNDECIDED):
             if verdict in found:
@@ -77,7 +77,7 @@ class PresetResult:
         """Which questions were not answered, and why."""
         missing = [(answer.name, answer.reason) for answer in self.answers if answer.result is None]
         waiting = [(one.name, f"no family {' or '.join(one.keywords)} in this version") for one in self.preset.awaited]
-        return tuple(f"{name} was not asked: {reason}" for name, reason in (*missing, *waiting))
+        return tuple(f"{name} has no answer: {reason}" for name, reason in (*missing, *waiting))
 
     def summary(self) -> dict[str, Any]:
         """The answers as plain data, as `--json` prints them."""
@@ -114,8 +114,8 @@ def run_preset(
 ) -> PresetResult:  # fmt: skip
     """Answer all questions for an image of this shape; `done` gets every answer at once.
 
-    Each question may use an equal part of the time that is left, less what the comparison needs; what it does not need,
-    the later ones have.
+    Each question may use an equal part of the remaining time, less the time for the comparison; time that it does not
+    use goes to later questions.
     """
     answers: list[PresetAnswer] = []
     questions = preset.questions
@@ -132,7 +132,7 @@ def _answer(
 ) -> PresetAnswer:
     specs = question.specs(*shape[1:])
     if budget.cancelled.is_set():
-        return PresetAnswer(question.name, specs, reason="the run was stopped before")
+        return PresetAnswer(question.name, specs, reason="the run stopped before it began")
     try:
         asked = ask(specs)
     except PerturbationError as error:
@@ -140,7 +140,7 @@ def _answer(
     whole = budget.limits.timeout_seconds
     seconds = (budget.seconds_left() - (0.0 if whole is None else RESERVED * whole)) / left
     if seconds < LEAST_SECONDS:
-        return PresetAnswer(question.name, specs, reason="the time of the whole run was over before")
+        return PresetAnswer(question.name, specs, reason="the time limit was reached before it began")
     limits = budget.limits
     timeout = None if limits.timeout_seconds is None else seconds
     own = Budget(Limits(timeout, limits.max_regions, limits.memory_gib), cancelled=budget.cancelled)
@@ -160,7 +160,7 @@ def refuse_options(options: dict[str, Any], method: str) -> None:
     """OptionError for methods and options that do not go with a preset; None means not given."""
     if method not in ("auto", "map", "refine"):
         raise OptionError(
-            f"--method {method} does not go with --preset: searches bound no shares to compare; use map or refine"
+            f"--method {method} does not go with --preset, which compares shares of the whole domain; use map or refine"
         )
     for name, value in options.items():
         if value is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import SteadygazeError
-from ..words import class_text, counted, number_text, share_text, shown_value
+from ..words import class_text, counted, number_text, percent_up, share_text, shown_value
 
 if TYPE_CHECKING:
     from ..question import Question
@@ -66,7 +66,10 @@ def _shares_text(result: "Result") -> str:
         counts = ", ".join(f"{name} {count:,}" for name, count in result.sets.items() if count)
         return f"visited: {share_text(result.coverage)} of the domain; regions: {counts or 'none'}"
     names = SHOWN if result.is_measured else ("CR", "MR", "undecided")
-    return "shares: " + ", ".join(f"{name} {share_text(*areas[name])}" for name in names if name in areas)
+    texts = {name: share_text(*areas[name]) for name in names if name in areas}
+    if "undecided" in texts:
+        texts["undecided"] = percent_up(areas["undecided"][1])
+    return "shares: " + ", ".join(f"{name} {text}" for name, text in texts.items())
 
 
 def one_line(text: str, most: int = MOST_LETTERS) -> str:

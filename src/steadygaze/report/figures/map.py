@@ -12,7 +12,7 @@ from matplotlib.colors import to_rgba, to_rgba_array
 from matplotlib.figure import Figure
 
 from ...attention.measures.distance import DISTANCE
-from ...labels import Kept, Label
+from ...labels import JOINT_WORDS, Kept, Label
 from ...results.answer import round_up
 from ...results.result import Result
 from ...words import percent_up, rounded, share_text
@@ -215,10 +215,8 @@ def _joint(result: Result, drawn: DrawnPieces, lines: tuple[Lines, ...]) -> View
     label, attention = drawn.label, drawn.attention
     is_open = (label == Kept.UNKNOWN) | (attention == Kept.UNKNOWN)
     code = np.where(is_open, 4, 2 * (label != Kept.YES) + (attention != Kept.YES))
-    words = ("label and attention kept", "label kept, attention not", "attention kept, label not", "neither kept")
     rows = [
-        Row(f"{name}  {meaning}", share_text(*result.areas[name]), colour)
-        for (name, colour), meaning in zip(JOINT.items(), words, strict=True)
+        Row(f"{name}  {JOINT_WORDS[name]}", share_text(*result.areas[name]), colour) for name, colour in JOINT.items()
     ]
     rgba = to_rgba_array([*JOINT.values(), UNKNOWN])[code]
     return View("Both together", rgba, is_open, (*rows, *_open_rows(result, "both")), lines)

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from ...engines.refine.merged_answer import MergedAnswer
 from ...engines.refine.pointwise import PointPasses
 from ...errors import OptionError
-from ...labels import Kept, Label
+from ...labels import JOINT_WORDS, Kept, Label
 from ...perturbation import Domain
 from ...results.result import Result
 from ...tolerances import MAX_MAP_PARAMETERS
@@ -183,11 +183,7 @@ def _rows(result: Result) -> list[Row]:
             ("CR  label kept", Label.CR, KEPT), ("MR  label changed", Label.MR, CHANGED)
         ))  # fmt: skip
         return [kept, changed, undecided]
-    words = ("label and attention kept", "label kept, attention not", "attention kept, label not", "neither kept")
-    rows = [
-        Row(f"{name}  {meaning}", share_text(*areas[name]), colour)
-        for (name, colour), meaning in zip(JOINT.items(), words, strict=True)
-    ]
+    rows = [Row(f"{name}  {JOINT_WORDS[name]}", share_text(*areas[name]), colour) for name, colour in JOINT.items()]
     return [*rows, undecided]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from ... import tolerances
 from ...attention.measures.distance import DISTANCE
 from ...engines import ENGINES
-from ...labels import ATTENTIONS, CLASSIFICATIONS, Label
+from ...labels import ATTENTIONS, CLASSIFICATIONS, JOINT_WORDS, Label
 from ...results.description import (
     KeptRange,
     domain_text,
@@ -38,12 +38,7 @@ from ..drawing.colours import JOINT, KEPT, UNKNOWN
 FactRow = tuple[str, str]
 
 STOPPED_EARLY = " The run stopped early."
-LABELS = (
-    ("CR&AR", "label and attention kept"),
-    ("CR&IR", "label kept, attention not: same label, other evidence"),
-    ("MR&AR", "attention kept, label not"),
-    ("MR&IR", "neither kept"),
-)
+LABELS = JOINT_WORDS | {"CR&IR": f"{JOINT_WORDS['CR&IR']}: same label, other evidence"}
 
 TOLERANCES = (
     ("a line closer to a vertex than this does not split there", tolerances.DISTANCE),
@@ -91,7 +86,7 @@ def question_rows(summary: Summary) -> list[FactRow]:
 def share_rows(summary: Summary) -> list[dict[str, Any]]:
     """The shares that add up to the domain: names, proved bounds, and their part of a bar, in thousandths."""
     area, rows, start = summary.area, [], 0.0
-    chosen = [(name, meaning, JOINT[name], _ends(area[name]), area[name][0]) for name, meaning in LABELS]
+    chosen = [(name, meaning, JOINT[name], _ends(area[name]), area[name][0]) for name, meaning in LABELS.items()]
     if not summary.is_measured:
         looks = ((Label.CR, "label kept", KEPT), (Label.MR, "label changed", JOINT["MR&AR"]))
         chosen = [(*look, _ends(area[look[0]]), area[look[0]][0]) for look in looks]

@@ -207,11 +207,7 @@ const SgPanel = (() => {
       rows.push([{ shades: arrays.lost }, `IR  ${measure.lostRow || "differs by more"}`, at("IR"), "IR"]);
       rows.push([{ line: named.threshold }, measure.border, "", null]);
     } else if (view === "joint") {
-      const words = {
-        "CR&AR": "label and attention kept", "CR&IR": "label kept, attention not",
-        "MR&AR": "attention kept, label not", "MR&IR": "neither kept",
-      };
-      for (const [key, text] of Object.entries(words)) rows.push([swatch(named[key]), `${key}  ${text}`, at(key), key]);
+      for (const [key, text] of Object.entries(facts.jointWords)) rows.push([swatch(named[key]), `${key}  ${text}`, at(key), key]);
       rows.push([{ line: named.ink }, "decision boundary", "", null]);
       rows.push([{ line: named.threshold }, measure.border, "", null]);
     } else {
