@@ -84,10 +84,10 @@ class Label(StrEnum):
         """The label in words."""
         return {
             Label.CR: "label kept",
-            Label.MR: "label lost",
+            Label.MR: "label changed",
             Label.CB: "label kept in part",
             Label.AR: "attention kept",
-            Label.IR: "attention lost",
+            Label.IR: "attention not kept",
             Label.AB: "attention kept in part",
             Label.UNDECIDED: "undecided",
         }[self]

@@ -11,8 +11,8 @@ from steadygaze.engines.refine.boxes import State
 from steadygaze.engines.refine.pointwise import PointPasses
 from steadygaze.errors import OptionError
 from steadygaze.labels import Kept
-from steadygaze.report.drawing.planes import paint_labels
 from steadygaze.report.figures import make_figure
+from steadygaze.report.figures.sections import paint_labels
 from support.networks.dense_files import write_dense
 
 
