@@ -97,7 +97,7 @@ def test_points_are_those_of_problems_that_came_to_an_answer(store: Store):
 
 def test_what_a_campaign_lacks_is_said(tmp_path: Path):
     only_maps = made_up(tmp_path, lambda task: None, MAPS)
-    for letter, message in (("B", "no problem of the plan asks for cr"), ("C", "has seconds"), ("F", "face checks")):
+    for letter, message in (("B", "no problem of the plan has the property cr"), ("C", "has seconds"), ("F", "face checks")):
         with pytest.raises(NothingToDrawError, match=message):
             make(only_maps, letter)
     drawn = draw_figures(only_maps, tmp_path / "figures")

@@ -40,7 +40,7 @@ def test_figures_as_json_beside_the_campaign(run: Runner, place: Path):
     made_up(place, lambda task: None, MAPS)
     told = run("campaign", "figures", "out", "--json").json
     assert told["pictures"] == ["out/figures/figure-A-status-attention.png"] and (place / told["pictures"][0]).exists()
-    assert told["missing"]["G"] == "no gbs problem of up to three parameters has come to an answer"
+    assert told["missing"]["G"] == "no gbs problem of up to three parameters has an answer"
     noted = run("campaign", "figures", "out", "--force")
     assert noted.err.count("\n") == 6 and noted.err.startswith("note: no figure (B): ")
 

@@ -56,7 +56,7 @@ def test_the_figure_names_its_sections_and_explains_its_lines(four: sg.Result):
 def test_of_many_parameters_the_most_telling_are_shown(tmp_path: Path):
     eight = refined(tmp_path, 8, goal="verdict", property="cr")
     texts = {text.get_text() for text in make_figure("sections", eight).findobj(Text)}
-    assert any(text.startswith("6 of 8 parameters are shown") for text in texts)
+    assert any(text.startswith("The figure shows 6 of 8 parameters") for text in texts)
     assert not any(text.startswith("Blue line") for text in texts)
 
 

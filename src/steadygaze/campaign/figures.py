@@ -144,7 +144,7 @@ def figure_makers(plan: Plan, records: Sequence[Record]) -> dict[str, Callable[[
 def _draw_status(title: str, plan: Plan, series: Sequence[Series], properties: tuple[str, ...]) -> Figure:
     chosen = [one for one in series if one.asked in properties]
     if not chosen:
-        raise NothingToDrawError(f"no problem of the plan asks for {' or '.join(properties)}")
+        raise NothingToDrawError(f"no problem of the plan has the property {' or '.join(properties)}")
     sizes = _sizes(chosen)
     kinds: set[str] = set()
     multiples = []
@@ -244,10 +244,10 @@ def _draw_example(plan: Plan, records: Sequence[Record]) -> Figure:
         raise NothingToDrawError("the locations of the models and images are unknown; give --plan FILE")
     task = choose_example(plan, [record for record in records if record["key"] in known])
     if task is None:
-        raise NothingToDrawError("no gbs problem of up to three parameters has come to an answer")
+        raise NothingToDrawError("no gbs problem of up to three parameters has an answer")
     result = solve_again(plan, task, limit_seconds=LIMIT_SECONDS)
     if result.stopped is not None:
-        raise NothingToDrawError(f"the repeated search of {task.key} was stopped ({result.stopped})")
+        raise NothingToDrawError(f"the repeated search of {task.key} stopped early ({result.stopped})")
     return search_figure(result)
 
 
@@ -283,7 +283,7 @@ def _sizes(series: Sequence[Series]) -> list[int]:
 
 def _scale(values: Sequence[float], name: str) -> p.LogScale:
     if not values:
-        raise NothingToDrawError(f"no problem that has ended has {name}")
+        raise NothingToDrawError(f"no finished problem has {name}")
     return p.LogScale.of(values)
 
 

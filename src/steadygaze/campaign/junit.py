@@ -68,7 +68,7 @@ def _worst(gate: Gate) -> dict[str, tuple[Outcome, str]]:
 def _judge(
     case: ElementTree.Element, problem: Problem, outcome: Outcome | None, text: str, *, lacks_answer: bool
 ) -> None:
-    """Add what is known of a problem to its case: a failure, an error, or plain output."""
+    """Add the known facts about a problem to its case: a failure, an error, or plain output."""
     if outcome is Outcome.NOT_MET:
         _add(case, "failure", text)
     elif lacks_answer:

@@ -11,7 +11,7 @@ from .comparison import Comparison
 from .overlay import Bounds
 
 KEPT = (Label.CR, Label.AR, "CR&AR")
-"""Shares that should be large; of all others less is better."""
+"""Shares that should be large; all others should be small."""
 
 
 def judge_worsening(

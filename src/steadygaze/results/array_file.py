@@ -24,7 +24,7 @@ LEAST_RANDOM = 1 << 12
 """Shorter arrays of numbers are always compressed."""
 
 SAMPLE = 256
-"""Numbers of an array that tell whether it is worth compressing."""
+"""Numbers of an array that decide whether it is worth compressing."""
 
 HEADER_BYTES = 10_000
 _USUAL_HEADER = re.compile(
@@ -90,7 +90,9 @@ def _read_member(archive: zipfile.ZipFile, name: str, path: Path, whole: bytes |
     content = archive.read(name) if whole is None else _member_bytes(member, memoryview(whole))
     shape, kind, start = _header(content, f"{path}: {name}")
     if kind not in KINDS or start + math.prod(shape) * kind.itemsize != len(content):
-        raise StoreError(f"{path}: {name} claims {shape} of {kind}, but holds something else; run again")
+        raise StoreError(
+            f"{path}: {name} claims {shape} of {kind}, but holds something else; run the verification again"
+        )
     return np.frombuffer(content, dtype=kind, offset=start).reshape(shape).copy()
 
 
@@ -108,7 +110,7 @@ def _header(content: bytes | memoryview, where: str) -> tuple[tuple[int, ...], n
         raise StoreError(f"{where} is not in the format of a result; run the verification again")
     shape, is_fortran, kind = npy.read_array_header_1_0(stream, max_header_size=HEADER_BYTES)
     if is_fortran:
-        raise StoreError(f"{where} claims {shape} of {kind}, but holds something else; run again")
+        raise StoreError(f"{where} claims {shape} of {kind}, but holds something else; run the verification again")
     return shape, kind, stream.tell()
 
 

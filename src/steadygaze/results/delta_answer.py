@@ -1,4 +1,4 @@
-"""What every answer for one δ tells, from any engine; and the verdict that shares prove."""
+"""The answer for one δ, the same for all engines, and the verdict that its shares prove."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""How many regions have which labels, where a region is a pattern: signs of ReLUs and winners of windows.
+"""The number of regions with each label, where a region is a pattern: signs of ReLUs and winners of windows.
 
 Where three entries of a window are equal, several polytopes are parts of one region (`RegionSet.pattern_count`). The
 region has a label if all its parts have it. Both values occur in it if both occur in a part, or in two parts.

@@ -1,4 +1,4 @@
-"""Labels the regions of a map for one δ after another, and computes again only what is near δ.
+"""Labels the regions of a map for one δ after another, and recomputes only regions near δ.
 
 Shares are proved. At a δ that is not the result's own, a share of at most ENOUGH may stay undecided beside the parts
 that no bound decides: if one error bound for all maps together leaves no more than that, maps are not computed again.

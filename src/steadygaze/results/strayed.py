@@ -20,7 +20,7 @@ class Strayed:
     """A theta that loses the attention, and where the attention is instead.
 
     before and after: the losses at the unperturbed image and at theta; None before if the domain lacks zero. pixels
-    (H, W): where the attention is instead, None if the property does not tell. is_nearest: nothing nearer violates.
+    (H, W): where the attention is instead, None if the property gives no place. is_nearest: nothing nearer violates.
     """
 
     point: Point

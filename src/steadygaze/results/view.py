@@ -41,7 +41,7 @@ class Region:
 
 
 class NumberedRegions(Sequence[Region]):
-    """Regions by their numbers, each made when it is asked for."""
+    """Regions by their numbers, each made on demand."""
 
     @overload
     def __getitem__(self, index: int) -> Region: ...

@@ -9,7 +9,7 @@ from ...results.result import Result
 from ...results.strayed import strayed_pixels
 
 OBJECT, STRAYED = "#0a9d4e", "#d4006a"
-"""Colours of the object's outline, and of the pixels where the attention is instead."""
+"""Colours of the object's outline, and of the pixels to which lost attention has moved."""
 HALF = 0.5
 
 
@@ -40,7 +40,7 @@ def image_outlines(point: Point) -> tuple[Outline, ...]:
 
 
 def map_outlines(result: Result, point: Point) -> tuple[Outline, ...]:
-    """The outline of the object at a theta, and of the pixels where a lost attention is instead."""
+    """The outline of the object at a theta, and of the pixels to which lost attention has moved."""
     is_lost = point.inconsistency > result.answer.delta
     pixels = strayed_pixels(result, point) if is_lost else None
     strayed = () if pixels is None else (Outline(outline_edges(pixels), STRAYED),)

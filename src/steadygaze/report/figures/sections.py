@@ -232,6 +232,8 @@ def _explain(sheet: Sheet, result: Result, shown: int, left: float, top: float, 
     if not result.is_measured:
         lines = lines[:3]
     if shown < count:
-        lines.append(f"Shown are the {shown} of {count} parameters that alone change margin and attention most.")
+        lines.append(
+            f"The figure shows {shown} of {count} parameters: those that alone change margin and attention most."
+        )
     for place, text in enumerate(lines):
         sheet.write(left, top + 0.1 + place * ROW, text, size=8.5, width=width)

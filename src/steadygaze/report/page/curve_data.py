@@ -1,4 +1,4 @@
-"""Images that are curved in theta as data and script of a page: what `assets/curve.js` computes with.
+"""Images that are curved in theta as data and script of a page: the input of `assets/curve.js`.
 
 The page looks pixels, expected maps and masks up as `Moved.images` does, and adds the changes of light.
 """

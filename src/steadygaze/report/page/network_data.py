@@ -110,7 +110,7 @@ def describe_layers(graph: Graph, arrays: Arrays) -> dict[str, Any]:
 
 
 def _describe_neurons(layer: Layer, arrays: Arrays) -> list[dict[str, Any]]:
-    """Runs of neurons of one kind, in order; of windows with the number of their entries, one for all if it can be."""
+    """Runs of neurons of one kind, in order; windows with their numbers of entries, a single one if all are equal."""
     starts = np.flatnonzero(np.diff(layer.kind.astype(np.int64), prepend=-1))
     runs: list[dict[str, Any]] = []
     for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(layer)], strict=True):
