@@ -152,7 +152,7 @@ def enough_text(summary: Summary) -> str:
         return f"unknown: {'the map is partial' if is_map else 'not proved'}"
     share = f" ({rounded_up(100.0 * enough / size, 4)} % of the original maps)" if size > 0.0 else ""
     # Boxes have wide bounds if these suffice for the question.
-    return f"{'from' if is_map else 'from at most'} δ = {enough:.8g}{share}, kinks aside"
+    return f"{'from' if is_map else 'from at most'} δ = {rounded_up(enough, 8)}{share}, kinks aside"
 
 
 def _attention_text(summary: AnswerFacts) -> str:

@@ -141,7 +141,7 @@ def delta_rows(summary: Summary) -> list[tuple[str, str, str]]:
     ]
     if isinstance(needed, float):
         share = f"{rounded_up(100.0 * needed / size, 4)} % " if size > 0.0 else ""
-        rows.append((f"{share}(δ = {rounded_up(needed, 6)}), kinks aside", "100 %", "100 %"))
+        rows.append((f"{share}(δ = {rounded_up(needed, 8)}), kinks aside", "100 %", "100 %"))
     return rows
 
 
