@@ -97,7 +97,11 @@ def test_points_are_those_of_problems_that_came_to_an_answer(store: Store):
 
 def test_what_a_campaign_lacks_is_said(tmp_path: Path):
     only_maps = made_up(tmp_path, lambda task: None, MAPS)
-    for letter, message in (("B", "no problem of the plan has the property cr"), ("C", "has seconds"), ("F", "face checks")):
+    for letter, message in (
+        ("B", "no problem of the plan has the property cr"),
+        ("C", "has seconds"),
+        ("F", "face checks"),
+    ):
         with pytest.raises(NothingToDrawError, match=message):
             make(only_maps, letter)
     drawn = draw_figures(only_maps, tmp_path / "figures")
@@ -147,7 +151,7 @@ def test_where_files_are_is_known_of_what_is_bundled_or_from_the_plan(store: Sto
     assert not has_files(located(own, None), own.tasks[0])
     given = made_up_plan(tmp_path)
     assert located(store.plan, given) is given
-    with pytest.raises(OptionError, match="another plan"):
+    with pytest.raises(OptionError, match="--plan differs from the plan of the campaign"):
         located(store.plan, made_up_plan(tmp_path, MAPS))
 
 
