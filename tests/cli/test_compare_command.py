@@ -209,4 +209,4 @@ def test_a_name_cannot_make_markup(run: Runner, pair: tuple[str, str], capsys: p
 
 def test_many_contrary_pairs_are_counted():
     text = contrary_text([[0, 1]] * 5, ["A", "B"])
-    assert text.count("A the label, B the attention") == 3 and "and 2 more pairs" in text
+    assert text.count("A keeps the label on more of the domain, B the attention") == 3 and "and 2 more pairs" in text

@@ -145,7 +145,7 @@ def test_a_limit_ends_a_search(run: Runner):
     answer = result.json
     assert answer["visited"] == 2 and answer["stopped"] == "limit of 2 regions" and answer["complete"] is False
     assert answer["status"] == "Timeout" and answer["visited_share"] < 1.0
-    assert "stopped (limit of 2 regions)" in " ".join(run("show", "out").out.split())
+    assert "stopped early (limit of 2 regions)" in " ".join(run("show", "out").out.split())
 
 
 def test_a_timeout_before_the_first_region_is_undecided(run: Runner):

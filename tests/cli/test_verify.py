@@ -157,7 +157,7 @@ def test_class_names(run: Runner, place: Path):
     refused = run(*SMALL, "--class-names", "names.txt", "--expect", "Sevn")
     assert refused.code == 2 and "Did you mean Seven?" in refused.err
     refused = run(*SMALL, "--class-names", "names.txt", "--expect", "9")
-    assert refused.code == 2 and "asks for [b]nine[/b] (class 9)" in refused.err
+    assert refused.code == 2 and "--expect is [b]nine[/b] (class 9)" in refused.err
     assert run(*SMALL, "--class-names", "names.txt", "--expect", "7", "--out", "number").code == 0
 
 

@@ -22,7 +22,7 @@ from support.networks.layered_models import model_of
 from support.networks.onnx_files import make_proto
 from support.networks.operator_models import floats, node
 
-SENTENCE = "of the domain entries of a maximum tie, and the attention depends on the rule: the first one wins."
+SENTENCE = "of the domain entries of a maximum tie, and the attention depends on the rule (the first one wins)."
 
 
 SATURATED = np.array([[[153.0, 204.0], [0.0, 0.0]]]) / 255
@@ -230,5 +230,5 @@ def test_maps_in_chunks_know_the_share(tmp_path):
 
 def test_a_share_that_is_not_known():
     assert ties_sentences((0.0, 1.0)) == [
-        "It is not known where entries of a maximum tie and the attention depends on the rule: the first one wins."
+        "It is not known where entries of a maximum tie and the attention depends on the rule (the first one wins)."
     ]
