@@ -186,7 +186,7 @@ def test_every_kind_of_result_has_a_page(name: str):
     text = make_report(result)
     assert_quiet(text)
     page = Page(text)
-    assert (result.stopped is None) or f"stopped ({result.stopped})" in page.text
+    assert (result.stopped is None) or f"stopped early ({result.stopped})" in page.text
     assert ("The attention was not measured." in page.text) == (name == "refined")
     assert ("The domain does not contain the unperturbed image." in page.text) == (name == "away")
     assert ("Not available: the boundary" in page.text) == (name in ("partial", "four", "away"))
