@@ -10,6 +10,7 @@ import pytest
 from steadygaze.api import verify
 from steadygaze.labels import Kept
 from steadygaze.results.result import Result
+from steadygaze.words import share_text
 from support.browsing import Browser, random_thetas, running_browser
 
 THETAS = ([0.3, 0.6], [0.02, 0.03], [0.9, 0.5], [0.995, 0.2])
@@ -283,6 +284,16 @@ def test_bounds_are_rounded_so_that_they_hold(browser: Browser, page: Path) -> N
             low, high = (float(text.replace("−", "-")) for text in bounds)
             assert low <= value <= high and high - low <= 1.01e-4 * abs(value)
         assert texts[0] == ["1", "1"]
+
+
+def test_shares_read_as_in_the_terminal(browser: Browser, page: Path) -> None:
+    draw = np.random.default_rng(6)
+    low = draw.random(300) * 10.0 ** draw.integers(-8, 1, 300)
+    high = np.minimum(low + draw.random(300) * 10.0 ** draw.integers(-12, 1, 300), 1.0)
+    pairs = [[0.12434, 0.124345], [1e-6, 1.5e-6], [0.0, 2e-9], [0.0, 0.0], [1.0, 1.0], [0.9999999, 1.0], [9.98e-6, 0.5]]
+    pairs += np.stack([low, high], axis=1).tolist()
+    with browser.open(page) as map:
+        assert map.ask("return given.map(SgPanel.bounds)", pairs) == [share_text(*pair) for pair in pairs]
 
 
 def test_zooming_draws_the_part_that_is_shown(browser: Browser, page: Path) -> None:

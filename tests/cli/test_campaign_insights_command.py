@@ -63,7 +63,7 @@ BAD = [
     (("figures", "nowhere"), "nowhere: holds no campaign"),
     (("figures", "out", "--format", "bmp"), "unknown --format 'bmp'"),
     (("figures", "out", "--plan", "none.toml"), "none.toml: no such file"),
-    (("figures", "out", "--plan", "smoke"), "another plan"),
+    (("figures", "out", "--plan", "smoke"), "--plan differs from the plan of the campaign"),
     (("insights", "nowhere"), "nowhere: holds no campaign"),
     (("insights", "out", "--format", "xls"), "--format is 'xls'; expected text, json, csv"),
     (("insights", "out", "--format", "csv"), "give --table"),

@@ -70,7 +70,7 @@ CASES = [
     (("visited", "map"), "visited needs a search"),
     (("map", "map", "gbs"), "map needs one result"),
     (("path", "map", "--at", "x"), "--at is 'x'; expected a theta"),
-    (("path", "map", "--at", "7"), "theta 7 is outside the domain (brightness 0..0.2); give one inside"),
+    (("path", "map", "--at", "7"), "theta 7 is outside the domain (brightness 0..0.2); give a theta inside it"),
     (("path", "map", "--steps", "many"), "--steps is 'many'"),
     (("strip", "map", "--along", "patch"), "is not a parameter of this result"),
     (("map", "map", "--format", "gif"), "unknown --format 'gif'; expected png, svg, pdf"),

@@ -83,7 +83,7 @@ def test_robust_regions_on_a_line_are_no_proof(run: Runner):
         "To decide the rest,",
         "status   Robust: Every visited region satisfies the property.",
         "Nothing is proved about the whole domain",
-        "attention kept     not measured",
+        "attention kept    not measured",
     ):
         assert words in " ".join(result.out.split(" ")), result.out
     answer = run("show", "out", "--json").json

@@ -85,7 +85,7 @@ def test_stored_results_are_drawn_from_their_directories(tmp_path: Path) -> None
 CASES = [
     ("pth", {}, r"unknown figure 'pth'. Did you mean path\?"),
     ("visited", {}, "visited needs a search, but the result is a map; use tiling"),
-    ("path", {"at": [[0.2]]}, r"theta 0.2 is outside the domain \(brightness 0..0.1\); give one inside"),
+    ("path", {"at": [[0.2]]}, r"theta 0.2 is outside the domain \(brightness 0..0.1\); give a theta inside it"),
     ("path", {"at": [[0.0, 0.0]]}, r"theta 0,0 has 2 numbers for 1 parameters \(brightness\); give one for each"),
     ("path", {"at": [["a"]]}, "expected one number for each of"),
     ("path", {"at": [[0.1]] * 30}, "30 thetas given, but a figure shows up to 24"),

@@ -32,7 +32,7 @@ const SgPanel = (() => {
   function bound(value, isUpper, digits) {
     let shown = Number(value.toPrecision(digits));
     if (isUpper ? shown < value : shown > value) {
-      const step = 10 ** (Math.floor(Math.log10(Math.abs(shown))) + 1 - digits);
+      const step = 10 ** (Number(value.toExponential().split("e")[1]) + 1 - digits);
       shown = Number((shown + (isUpper ? step : -step)).toPrecision(digits));
     }
     return String(shown).replace("-", "−");
@@ -41,9 +41,9 @@ const SgPanel = (() => {
   // A share in percent, rounded down, or up for an upper bound (as words.py).
   function share(value, isUpper) {
     if (value === 0 || value === 1) return `${100 * value} %`;
-    const percent = 100 * value;
+    const percent = Number((100 * value).toPrecision(15));  // without the rounding of the product
     if (percent < 0.01) return `${bound(percent, isUpper, 2)} %`;
-    // Ignores a few units in the last place of the product.
+    // A few units in the last place may remain.
     const hundredths = isUpper ? Math.ceil(100 * percent - 1e-9) : Math.floor(100 * percent + 1e-9);
     if (!isUpper && hundredths >= 10000) return "99.99 %";
     return hundredths >= 10000 ? "100 %" : `${(hundredths / 100).toFixed(2)} %`;
