@@ -157,7 +157,7 @@ BAD = [
     ('"brightness:0..0.2"', '"brigtness"', "combinations.B: perturbation 'brigtness': unknown keyword"),
     ('"translate:dy=1", ', '"patch:x=26,y=0,w=4,h=4", ', "combinations.TB, mnist:69990: patch: columns 26 to 29"),
     ('"translate:dy=1", ', '"translate:dy=1", "rotate:border=edge", ', "combinations.TB, mnist:69990: translate"),
-    ('"translate:dy=1", ', '"hue:-5..5", ', "combinations.TB, mnist:69990: hue: the image has 1 channels"),
+    ('"translate:dy=1", ', '"hue:-5..5", ', "combinations.TB, mnist:69990: hue: the image has 1 channel"),
     ('"brightness:0..0.2"', "3", "combinations.B is [3]; expected a text"),
     ('method = "map"', 'method = "maps"', "runs 1.method is 'maps'; expected one of map, refine, bfs"),
     ('method = "map"', "", "runs 1 has no method"),

@@ -417,7 +417,7 @@ def import_pyarrow() -> tuple[Any, Any]:
         from pyarrow import parquet  # noqa: PLC0415
     except ImportError:
         raise OptionError(
-            "pyarrow is not installed, but Parquet files and Arrow tables need it: pip install 'steadygaze[export]', or "
+            "pyarrow is not installed, but Parquet and Arrow tables need it: pip install 'steadygaze[export]', or "
             "use --format csv"
         ) from None
     return pyarrow, parquet
