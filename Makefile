@@ -8,11 +8,13 @@ demo: .venv/installed
 	$(BIN)/steadygaze demo --out demo --force
 
 # BLAS uses one thread: the many small products of the tests are slower with several threads that wait for each other.
+# Bytecode is written even if the environment says otherwise: the tests start many processes, and each would compile the
+# package again.
 # Two processes share the test files. Each file runs as a whole, since its tests share results. Files run in the order of
 # their names, except for the first (tests/conftest.py). By default xdist would start with the files that have most tests,
 # and end with a few slow ones; here the quick examples of docstrings come last, and both processes end together.
 test: .venv/installed-for-tests lint
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 lint: .venv/installed-for-tests
 	$(BIN)/ruff check .

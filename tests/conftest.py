@@ -6,9 +6,11 @@ from support.skipped_tests import skipped_line
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One process compiles the loops of maps while the other runs tests that need none: each is compiled once."""
-    first, then = "tests/attacks/test_deceiving.py", ("tests/test_api_signatures.py", "tests/network/")
-    items.sort(key=lambda item: (not item.nodeid.startswith(first), not item.nodeid.startswith(then)))
+    """One process compiles the loops of maps while the other runs tests that need none, so no loop is compiled
+    twice."""
+    first = ("tests/attacks/test_deceiving.py", "tests/test_api_signatures.py")
+    order = (*first, "tests/exact/", "tests/perturbation/", "tests/network/")
+    items.sort(key=lambda item: next((i for i, name in enumerate(order) if item.nodeid.startswith(name)), len(order)))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

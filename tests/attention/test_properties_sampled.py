@@ -203,7 +203,7 @@ def test_enclosures_hold_all_samples(name, domain, seed):
 def test_maps_in_chunks_and_stored_ones_say_the_same(name, domain, tmp_path):
     options = dict(PROPERTIES[name], attention=name, method="map", threads=1)
     specs = DOMAINS[domain]
-    whole = verify("M-FNN-100", "mnist:69993", specs, **options)
+    whole = bundled(name, "M-FNN-100", domain, "map")
     with small_chunks():
         streamed = verify("M-FNN-100", "mnist:69993", specs, **options)
         again = load(streamed.save(tmp_path / "chunks"))
@@ -216,14 +216,18 @@ def test_maps_in_chunks_and_stored_ones_say_the_same(name, domain, tmp_path):
             assert other.kept_shares[text] == pytest.approx(bounds, abs=1e-5), text
 
 
+@cache
+def small(name: str, domain: str, method: str):
+    options = dict(PROPERTIES[name], attention=name, property="ar")
+    specs = {"kept": ("brightness:0..0.05", "patch:x=12,y=12,w=4,h=4:0..0.05"), "moved": ("translate:dx=1:0..0.2",)}
+    return verify("M-FNN-100", "mnist:69993", specs[domain], method=method, **options)
+
+
 @pytest.mark.parametrize("name", PROPERTIES)
 @pytest.mark.parametrize("domain", DOMAINS)
 @pytest.mark.parametrize("method", ["bfs", "gbs", "boundary"])
 def test_searches_agree_with_the_map(name, domain, method):
-    options = dict(PROPERTIES[name], attention=name, property="ar")
-    specs = {"kept": ("brightness:0..0.05", "patch:x=12,y=12,w=4,h=4:0..0.05"), "moved": ("translate:dx=1:0..0.2",)}
-    found = verify("M-FNN-100", "mnist:69993", specs[domain], method=method, **options)
-    whole = verify("M-FNN-100", "mnist:69993", specs[domain], method="map", **options)
+    found, whole = small(name, domain, method), small(name, domain, "map")
     if method == "bfs":
         low, high = whole.areas["AR"]
         assert found.areas["AR"][0] <= high + 1e-9 and low - 1e-9 <= found.areas["AR"][1]

@@ -17,6 +17,7 @@ from steadygaze.perturbation.movement import Moved
 from steadygaze.perturbation.scalar_forms import Box, Form
 
 GREY = np.clip(np.random.default_rng(5).random((1, 12, 11)) * 2 - 0.6, 0.0, 1.0)
+SMALL = GREY[:, 2:9, 2:9]  # for kernels that run as plain Python
 RAMP = np.tile(np.linspace(0.0, 1.0, 11), (1, 12, 1))
 COLOUR = np.random.default_rng(6).random((3, 6, 7))
 MOVEMENTS = ["rotate:-60..60", "scale:0.5..1.5", "shear:-0.5..0.5", "shear:axis=y:-0.5..0.5", "translate:dx=2:-2..2"]
@@ -33,13 +34,13 @@ LIGHTS = [
      ["translate:dx=2:-2..2", "translate:dy=2:-2..2"], ["rotate", "translate:dx=2", "brightness"],
      ["rotate", "contrast:pivot=mean:-1..1"], ["scale", "blur:sigma=1.5", "haze"], ["translate:dx=2", "contrast"]],
 )  # fmt: skip
-def test_hundred_thousand_samples_stay_inside(specs: list[str]) -> None:
+def test_twenty_thousand_samples_stay_inside(specs: list[str]) -> None:
     perturbed = compose([parse_spec(spec) for spec in specs], GREY)
     generator, d = np.random.default_rng(7), len(specs)
     for width in (0.002, 0.02, 0.2, 1.0):
         for seed in range(5):
             low = generator.random(d) * (1.0 - width)
-            assert excess(perturbed, low, low + width, 5_000, seed) <= ROUNDING
+            assert excess(perturbed, low, low + width, 1_000, seed) <= ROUNDING
 
 
 @settings(max_examples=40, deadline=None)
@@ -147,11 +148,11 @@ class TestPlantedFaults:
     @pytest.mark.parametrize("fault", KERNEL_FAULTS)
     def test_a_fault_in_the_kernels(self, monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
         monkeypatch.setattr(movement, "kernels", plain_kernels(*KERNEL_FAULTS[fault]))
-        assert self.worst(["rotate:-60..60"]) > 1e-6
+        assert self.worst(["rotate:-60..60"], SMALL) > 1e-6
 
     def test_the_same_kernels_without_a_fault(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(movement, "kernels", plain_kernels("", ""))
-        assert self.worst(["rotate:-60..60"]) <= ROUNDING
+        assert self.worst(["rotate:-60..60"], SMALL) <= ROUNDING
 
     @pytest.mark.parametrize("fault", SCALAR_FAULTS)
     def test_a_remainder_of_a_coordinate_left_out(self, monkeypatch: pytest.MonkeyPatch, fault: str) -> None:

@@ -124,7 +124,7 @@ def test_regions_are_the_same_one_by_one(three: Three):
 def test_the_region_of_a_theta_is_the_same(three: Three, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(chunk_files, "KEPT", 1000)
     domain = three.whole.question.perturbed.domain
-    thetas = np.random.default_rng(3).uniform(domain.low, domain.high, (1000, domain.dimension))
+    thetas = np.random.default_rng(3).uniform(domain.low, domain.high, (300, domain.dimension))
     expected = [three.whole.region_at(theta) for theta in thetas]
     assert [three.loaded.region_at(theta) for theta in thetas] == expected
     assert [three.joined.region_at(theta) for theta in thetas] == expected
@@ -143,8 +143,8 @@ def test_the_boundary_is_the_same(three: Three):
 
 
 def test_the_kept_range_is_proved_by_all(three: Three):
-    for wanted in (Property.CR, Property.AR, Property.BOTH):
-        for delta in DELTAS:
+    for wanted, deltas in ((Property.CR, DELTAS[:1]), (Property.AR, DELTAS), (Property.BOTH, DELTAS[1:3])):
+        for delta in deltas:
             expected = find_kept_range(three.whole.with_delta(delta), wanted)
             for other in (three.streamed, three.loaded):
                 found = find_kept_range(other.with_delta(delta), wanted)
@@ -155,10 +155,13 @@ def test_the_kept_range_is_proved_by_all(three: Three):
 
 
 @pytest.mark.parametrize("what", ["regions", "pieces"])
-@pytest.mark.parametrize("format", ["csv", "geojson", "parquet"])
-def test_exports_of_loaded_chunks_are_those_of_the_run(three: Three, what: str, format: str, tmp_path: Path):
-    if format == "geojson" and three.whole.question.perturbed.domain.dimension > 2:
-        pytest.skip("geojson has two dimensions")
+def test_exports_of_loaded_chunks_are_those_of_the_run(
+    three: Three, what: str, request: pytest.FixtureRequest, tmp_path: Path
+):
+    """Each question in two formats: every format meets regions and pieces."""
+    formats = ["csv", "parquet", "geojson"][: 3 if three.whole.question.perturbed.domain.dimension < 3 else 2]
+    number = list(QUESTIONS).index(request.node.callspec.params["three"]) + (what == "pieces")
+    format = formats[number % len(formats)]
     rows = [
         export(result, tmp_path / name, format=format, what=what)
         for name, result in (("run", three.streamed), ("loaded", three.loaded), ("whole", three.whole))
@@ -167,11 +170,14 @@ def test_exports_of_loaded_chunks_are_those_of_the_run(three: Three, what: str, 
     assert (tmp_path / "run").read_bytes() == (tmp_path / "loaded").read_bytes()
 
 
+@pytest.mark.parametrize("three", [MOVING, "one parameter", "three parameters"], indirect=True)
+def test_a_report_says_that_colours_are_merged(three: Three):
+    assert "merged on a grid of 900 × 900 points; each colour is proved" in make_report(three.loaded)
+
+
 def test_a_report_claims_what_the_map_proves(three: Three):
     steps, expected = make_thresholds(three.loaded), make_thresholds(three.whole)
-    text = make_report(three.loaded)
-    assert "merged on a grid of 900 × 900 points; each colour is proved" in text
-    for step, delta in enumerate(steps.deltas):
+    for step, delta in list(enumerate(steps.deltas))[::4]:
         exact = three.whole.with_delta(float(delta)).areas
         for name, (low, high) in exact.items():
             if name != "undecided":

@@ -20,6 +20,7 @@ from support.networks.layered_networks import on_unit_square
 from support.networks.search_problems import free_pixels, random_problem, search_alone
 from support.oracles.attention_by_definition import Question
 from support.oracles.exact_labels import ExactLabels, threshold
+from support.oracles.expected_visits import random_truth
 from support.readers.maps import clip_bits, pattern_bits
 from support.readers.visited_regions import assert_same, exact_of, key_of
 
@@ -28,8 +29,7 @@ NETWORKS_OF = {1: 60, 2: 90, 3: 60}
 
 
 def asked(seed: int, dimension: int) -> tuple[Problem, ExactLabels, float]:
-    problem = random_problem(seed, dimension)
-    truth = ExactLabels(problem.compound, problem.label, Question())
+    truth = random_truth(seed, dimension)
     delta = threshold(truth)
     return random_problem(seed, dimension, delta=delta), truth, delta
 

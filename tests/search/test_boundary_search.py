@@ -7,6 +7,7 @@ is compared.
 """
 
 from collections import Counter
+from functools import cache
 
 import numpy as np
 import pytest
@@ -59,7 +60,13 @@ def found_sides(result: Result, truth: ExactLabels) -> Counter[Sides]:
 
 def assert_boundary(problem: Problem, truth: ExactLabels, property: str, delta: float, **options: object) -> int:
     """Compare; the number of components."""
-    exact = make_boundary(truth, property, delta)
+    return assert_agrees(make_boundary(truth, property, delta), problem, truth, property, delta, **options)
+
+
+def assert_agrees(
+    exact: ExactBoundary, problem: Problem, truth: ExactLabels, property: str, delta: float, **options: object
+) -> int:
+    """Compare with a boundary that is known; the number of components."""
     result = search_alone(problem, method="boundary", **options)  # type: ignore[arg-type]
     assert_sound(result, Expected(truth, property, delta))
     expected = expected_sides(exact) if exact.inner else Counter()
@@ -68,21 +75,27 @@ def assert_boundary(problem: Problem, truth: ExactLabels, property: str, delta: 
     return expected.total()
 
 
+@cache
+def random_boundary(seed: int, dimension: int, property: str) -> ExactBoundary:
+    truth = random_truth(seed, dimension)
+    return make_boundary(truth, property, threshold(truth))
+
+
 @pytest.mark.parametrize("property", ["cr", "ar", "both"])
 @pytest.mark.parametrize(("dimension", "seed"), CASES)
 def test_random_networks(dimension: int, seed: int, property: str) -> None:
     truth = random_truth(seed, dimension)
     delta = threshold(truth)
-    assert_boundary(random_problem(seed, dimension, property=property, delta=delta), truth, property, delta)
+    problem = random_problem(seed, dimension, property=property, delta=delta)
+    assert_agrees(random_boundary(seed, dimension, property), problem, truth, property, delta)
 
 
 def test_the_random_networks_are_worth_it() -> None:
     """Several have two components or more, some have enclaves, and in most the definition leaves no choice."""
     several = clear = some = 0
     for dimension, seed in CASES[::2]:
-        truth = random_truth(seed, dimension)
         for property in ("cr", "ar"):
-            exact = make_boundary(truth, property, threshold(truth))
+            exact = random_boundary(seed, dimension, property)
             clear += exact.is_clear
             some += exact.is_clear and len(exact.outermost) > 0
             several += exact.is_clear and len(exact.outermost) > 1

@@ -19,7 +19,7 @@ from support.networks.search_problems import (
 )
 from support.oracles.exact_boundary import walk
 from support.oracles.exact_labels import threshold
-from support.oracles.expected_visits import Expected, corner_line, plain_line, random_truth, truth_of
+from support.oracles.expected_visits import Expected, corner_line, random_line, random_truth, truth_of
 from support.readers.visited_regions import assert_sound, exact_of
 
 CASES = [(d, seed) for d, count in ((1, 24), (2, 60), (3, 24)) for seed in range(count)]
@@ -33,7 +33,7 @@ def test_random_networks(dimension: int, seed: int, property: str) -> None:
     problem = random_problem(seed, dimension, property=property, delta=delta)
     w_delta = (0.0, 0.2)[seed % 2]
     expected = Expected(truth, property, delta, w_delta)
-    chosen = plain_line(truth, seed)
+    chosen = random_line(seed, dimension)
     if chosen is None:
         pytest.skip("every line that was tried meets a vertex")
     theta, line = chosen
@@ -55,7 +55,7 @@ def test_the_random_networks_are_worth_it() -> None:
     met = of_facets = 0
     for dimension, seed in CASES[::2]:
         truth = random_truth(seed, dimension)
-        chosen = plain_line(truth, seed)
+        chosen = random_line(seed, dimension)
         for property in ("cr", "ar"):
             expected = Expected(truth, property, threshold(truth))
             boundary = {n for n in expected.must(chosen[1]) if expected.is_boundary(n)} if chosen else set()

@@ -1,6 +1,6 @@
 """Attention by its definition: ai(θ) = Σ_j dist(filter(∇f_j(g(θ))), transport(θ, filter(∇f_j(x0)))), plainly.
 
-Filters, shifts and distances are loops over pixels; gradients come from masks and matrix products, or from torch. The
+Filters, shifts and distances are plain; gradients come from masks and matrix products, or from torch. The
 compiled code is not used. Filters and shifts of arrays of rationals are exact. Perturbed images come from
 `Perturbed.images`.
 """
@@ -11,6 +11,7 @@ from fractions import Fraction
 from math import floor
 
 import numpy as np
+from flint import fmpq
 
 from steadygaze.attention.inconsistency import Inconsistency
 from steadygaze.compound import Compound
@@ -69,11 +70,11 @@ def plain_filter(maps: np.ndarray, words: str) -> np.ndarray:
         if word == "abs":
             maps = np.where(maps < 0, -maps, maps)
         elif word == "mean":
-            total = np.zeros(maps.shape, dtype=maps.dtype)
+            total = 0 * maps  # of the type of its numbers
             for dy in (-1, 0, 1):
                 for dx in (-1, 0, 1):
                     total += shifted(maps, dx, dy)
-            maps = total / (Fraction(9) if maps.dtype == object else 9)
+            maps = total / 9
         else:
             assert word == "identity"
     return maps
@@ -81,16 +82,21 @@ def plain_filter(maps: np.ndarray, words: str) -> np.ndarray:
 
 def shifted(maps: np.ndarray, dx: int, dy: int) -> np.ndarray:
     """Maps (…, H, W) moved right by dx and down by dy whole pixels, zero where vacated."""
-    height, width = maps.shape[-2:]
     result = np.zeros(maps.shape, dtype=maps.dtype)
-    for y in range(height):
-        for x in range(width):
-            if 0 <= y - dy < height and 0 <= x - dx < width:
-                result[..., y, x] = maps[..., y - dy, x - dx]
+    (to_y, from_y), (to_x, from_x) = (
+        _kept(size, int(step)) for size, step in zip(maps.shape[-2:], (dy, dx), strict=True)
+    )
+    result[..., to_y, to_x] = maps[..., from_y, from_x]
     return result
 
 
-def transported(maps: np.ndarray, perturbed: Perturbed, theta: Sequence[float | Fraction]) -> np.ndarray:
+def _kept(size: int, step: int) -> tuple[slice, slice]:
+    """Of the places of an axis, those that a step reaches, and those that it starts from."""
+    first, last = min(max(step, 0), size), max(min(size + step, size), 0)
+    return slice(first, last), slice(first - step, last - step) if first < last else slice(first, last)
+
+
+def transported(maps: np.ndarray, perturbed: Perturbed, theta: Sequence[float | Fraction | fmpq]) -> np.ndarray:
     """The expected maps at theta (d,): moved with the image, kept by everything else."""
     if perturbed.is_curved:
         return moved(maps, perturbed.perturbations, [float(value) for value in theta])

@@ -11,11 +11,12 @@ from functools import cached_property
 from math import floor
 
 import numpy as np
+from flint import fmpq
 
 from steadygaze.compound import Compound
 from steadygaze.perturbation import Brightness, Patch, Perturbed, Translate
 from support.oracles.attention_by_definition import Question, shifted, transported
-from support.oracles.exact_numbers import Dyadic, ExactChain, as_fractions, to_decimal
+from support.oracles.exact_numbers import Dyadic, ExactChain, as_fractions, as_rationals, to_decimal
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +33,15 @@ class ExactAttention:
 
     def maps(self, bits: Sequence[np.ndarray]) -> np.ndarray:
         """The filtered maps (K', C, H, W) under a pattern of the classifier, one boolean array per layer."""
-        return self.question.of(self.chain.gradients(bits).reshape(-1, *self.compound.perturbed.x0.shape))
+        key = pattern_key(bits)
+        if key not in self._maps:
+            gradients = self.chain.gradients(bits).reshape(-1, *self.compound.perturbed.x0.shape)
+            self._maps[key] = self.question.of(gradients)
+        return self._maps[key]
+
+    @cached_property
+    def _maps(self) -> dict[bytes, np.ndarray]:
+        return {}
 
     @cached_property
     def original(self) -> np.ndarray:
@@ -48,14 +57,20 @@ class ExactAttention:
         return norm(self.difference(bits, theta), self.question.dist)
 
 
-def exact_image(perturbed: Perturbed, theta: Sequence[Fraction]) -> np.ndarray:
-    """The image (C, H, W) at theta in rationals: clip(x0 + the sum of the changes, 0, 1)."""
-    return np.minimum(np.maximum(unclipped_image(perturbed, theta), Fraction(0)), Fraction(1))
+def pattern_key(bits: Sequence[np.ndarray]) -> bytes:
+    """A pattern as the key of a dictionary."""
+    return b"/".join(np.asarray(layer, dtype=bool).tobytes() for layer in bits)
 
 
-def unclipped_image(perturbed: Perturbed, theta: Sequence[Fraction]) -> np.ndarray:
-    """x0 + the sum of the changes (C, H, W) at theta in rationals."""
-    original = as_fractions(perturbed.x0)
+def exact_image(perturbed: Perturbed, theta: Sequence[Fraction] | Sequence[fmpq]) -> np.ndarray:
+    """The image (C, H, W) at theta in rationals of its type: clip(x0 + the sum of the changes, 0, 1)."""
+    image = unclipped_image(perturbed, theta)
+    return np.minimum(np.maximum(image, 0 * image.flat[0]), 0 * image.flat[0] + 1)
+
+
+def unclipped_image(perturbed: Perturbed, theta: Sequence[Fraction] | Sequence[fmpq]) -> np.ndarray:
+    """x0 + the sum of the changes (C, H, W) at theta in rationals of its type."""
+    original = (as_rationals if isinstance(theta[0], fmpq) else as_fractions)(perturbed.x0)
     image = original.copy()
     for perturbation, value in zip(perturbed.perturbations, theta, strict=True):
         if isinstance(perturbation, Translate):

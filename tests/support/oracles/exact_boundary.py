@@ -11,8 +11,11 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 
+from flint import fmpq
+
 from support.oracles.exact_labels import ExactLabels
-from support.oracles.exact_polytopes import Form, Polytope, at, homogeneous, integer, overlap, plain
+from support.oracles.exact_numbers import rational
+from support.oracles.exact_polytopes import Form, Polytope, homogeneous, integer, overlap, plain
 from support.oracles.exact_regions import ExactMap, is_border, least_pieces
 
 
@@ -130,19 +133,19 @@ class Line:
 
 def walk(exact: ExactMap, start: Sequence[Fraction], stop: Sequence[Fraction]) -> Line:
     """The regions along a segment."""
-    step = [b - a for a, b in zip(start, stop, strict=True)]
+    begin = [rational(x) for x in start]
+    step = [rational(b) - rational(a) for a, b in zip(start, stop, strict=True)]
     found = []
     for number, region in enumerate(exact.regions):
-        enter, leave = Fraction(0), Fraction(1)
+        enter, leave = fmpq(0), fmpq(1)
         for form in region.polytope.facets:
-            here = sum((a * x for a, x in zip(form, start, strict=False)), Fraction(form[-1]))
-            rise = sum((a * x for a, x in zip(form, step, strict=False)), Fraction(0))
+            here, rise = _value(form, begin), _value((*form[:-1], 0), step)
             if rise > 0:
                 enter = max(enter, -here / rise)
             elif rise < 0:
                 leave = min(leave, here / -rise)
             elif here < 0:
-                enter, leave = Fraction(1), Fraction(0)
+                enter, leave = fmpq(1), fmpq(0)
         if enter < leave:
             found.append((enter, leave, number))
     found.sort()
@@ -150,10 +153,15 @@ def walk(exact: ExactMap, start: Sequence[Fraction], stop: Sequence[Fraction]) -
     tiles = all(a[1] == b[0] for a, b in pairwise(found))
     faces = all(b in exact.neighbours[a] for a, b in pairwise(numbers))
     inside = all(
-        _strictly_inside_facet(exact.regions[a].polytope, [p + s * x for p, x in zip(start, step, strict=True)])
+        _strictly_inside_facet(exact.regions[a].polytope, [p + s * x for p, x in zip(begin, step, strict=True)])
         for (_, s, a) in found[:-1]
     )
     return Line(numbers, tiles and faces and inside)
+
+
+def _value(form: Form, point: Sequence[fmpq]) -> fmpq:
+    """The value of a form at a point."""
+    return sum((a * x for a, x in zip(form, point, strict=False)), fmpq(form[-1]))
 
 
 def spread(start: Iterable[int], links: Callable[[int], set[int]]) -> set[int]:
@@ -167,9 +175,8 @@ def spread(start: Iterable[int], links: Callable[[int], set[int]]) -> set[int]:
     return found
 
 
-def _strictly_inside_facet(polytope: Polytope, point: Sequence[Fraction]) -> bool:
-    place = homogeneous(point)
-    return sum(at(facet, place) == 0 for facet in polytope.facets) == 1
+def _strictly_inside_facet(polytope: Polytope, point: Sequence[fmpq]) -> bool:
+    return sum(_value(facet, point) == 0 for facet in polytope.facets) == 1
 
 
 def _by_margin(polytope: Polytope, leads: Sequence[Form]) -> list[tuple[Polytope, bool]]:
@@ -185,7 +192,7 @@ def _slab(truth: ExactLabels, number: int, delta: float) -> tuple[int, Fraction,
     """Where ai ≤ δ on a region: everywhere, nowhere, or between two values of one coordinate of t."""
     region = truth.map.regions[number]
     axis, (start, stop) = truth.compound.perturbed.moving_axis, truth.taus(region)
-    slab = truth.curve(region).slab(start, stop, Fraction(delta))
+    slab = truth.slab(region, delta)
     if slab is None or axis is None:
         return slab is not None
     if slab == (start, stop):

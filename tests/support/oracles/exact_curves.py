@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
+from flint import fmpq
 
 from steadygaze.attention.inconsistency import Inconsistency
 from steadygaze.attention.map_errors import RecomputedCurves
-from support.oracles.exact_numbers import to_decimal
+from support.oracles.exact_numbers import rational, to_decimal
 
 Vector = tuple[Fraction, ...]
 
@@ -38,19 +40,25 @@ class Curve:
     pairs: tuple[tuple[Vector, Vector], ...]
     dist: str
 
-    def value(self, tau: Fraction | float) -> Decimal:
+    def value(self, tau: Fraction | float | fmpq) -> Decimal:
         """ai(τ), to 60 digits."""
-        tau = Fraction(tau)
+        tau = rational(tau)
         with localcontext() as context:
             context.prec = 60
-            total = Decimal(0)
-            for u, v in self.pairs:
-                difference = [a - tau * b for a, b in zip(u, v, strict=True)]
-                if self.dist == "l1":
-                    total += to_decimal(sum((abs(d) for d in difference), Fraction(0)))
-                else:
-                    total += to_decimal(sum((d * d for d in difference), Fraction(0))).sqrt()
-            return total
+            if self.dist == "l1":
+                return sum((to_decimal(sum(abs(a - tau * b) for a, b in pair)) for pair in self._terms), Decimal(0))
+            squares = (alpha - 2 * tau * beta + tau * tau * gamma for alpha, beta, gamma in self._squares)
+            return sum((to_decimal(square).sqrt() for square in squares), Decimal(0))
+
+    @cached_property
+    def _terms(self) -> list[list[tuple[fmpq, fmpq]]]:
+        """The entries of u and v side by side."""
+        return [[(rational(a), rational(b)) for a, b in zip(u, v, strict=True)] for u, v in self.pairs]
+
+    @cached_property
+    def _squares(self) -> list[list[fmpq]]:
+        """u·u, u·v and v·v: ‖u − τ·v‖² is a polynomial in τ."""
+        return [[rational(number) for number in products(u, v)] for u, v in self.pairs]
 
     def lowest(self, low: float, high: float) -> tuple[Fraction, Decimal]:
         """Where the curve is lowest on [low, high] (to 36 digits, exactly for l1), and its value."""
@@ -86,8 +94,8 @@ class Curve:
         if least > limit:
             return None
         ends = []
-        for end in (Fraction(low), Fraction(high)):
-            inside, outside = bottom, end
+        for end in (rational(low), rational(high)):
+            inside, outside = rational(bottom), end
             if self.value(end) <= limit:
                 inside = end
             else:
@@ -95,7 +103,8 @@ class Curve:
                     middle = (inside + outside) / 2
                     inside, outside = (middle, outside) if self.value(middle) <= limit else (inside, middle)
             ends.append(inside)
-        return ends[0], ends[1]
+        first, last = (Fraction(int(end.numerator), int(end.denominator)) for end in ends)
+        return first, last
 
 
 def _rise(forms: list[tuple[Decimal, ...]], tau: Decimal) -> Decimal:

@@ -10,10 +10,11 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
+from flint import fmpq
 
 from steadygaze.perturbation import Perturbed
 from support.oracles.exact_attention import exact_image
-from support.oracles.exact_numbers import as_fractions
+from support.oracles.exact_numbers import as_rationals, rational
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,15 +34,25 @@ class ExactFactored:
 
     @cached_property
     def exact_layers(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        return [(as_fractions(np.array(weight)), as_fractions(np.array(bias))) for weight, bias in self.layers]
+        return [(as_rationals(np.array(weight)), as_rationals(np.array(bias))) for weight, bias in self.layers]
 
     @cached_property
     def original_gradient(self) -> np.ndarray:
-        return self.gradient(as_fractions(self.perturbed.x0))
+        return self.gradient(as_rationals(self.perturbed.x0))
+
+    @cached_property
+    def exact_copies(self) -> list[tuple[fmpq, ...]]:
+        return [tuple(map(rational, copy)) for copy in self.copies]
+
+    @cached_property
+    def exact_mask(self) -> np.ndarray | None:
+        return None if self.mask is None else as_rationals(self.mask)
 
     def gradient(self, image: np.ndarray) -> np.ndarray:
         """The summed gradients (K', C, H, W) of all copies at an image."""
-        return sum(weight * scale * self.own_gradient(scale * image + offset) for weight, scale, offset in self.copies)
+        return sum(
+            weight * scale * self.own_gradient(scale * image + offset) for weight, scale, offset in self.exact_copies
+        )
 
     def own_gradient(self, image: np.ndarray) -> np.ndarray:
         """The gradients (K', C, H, W) of the network at an image."""
@@ -49,18 +60,18 @@ class ExactFactored:
         for weight, bias in self.exact_layers[:-1]:
             values = weight.dot(values) + bias
             active.append(values > 0)
-            values = np.where(active[-1], values, Fraction(0))
+            values = np.where(active[-1], values, 0)
         rows = self.exact_layers[-1][0][list(self.classes)]
         for (weight, _), bits in zip(self.exact_layers[-2::-1], active[::-1], strict=True):
-            rows = np.where(bits, rows, Fraction(0)).dot(weight)
+            rows = np.where(bits, rows, 0).dot(weight)
         return rows.reshape(-1, *image.shape)
 
     def is_kept_at(self, theta: Sequence[Fraction]) -> bool:
         """Whether attention is kept at a theta."""
-        image = exact_image(self.perturbed, theta)
-        actual = self.gradient(image) * (image - self.baseline)
-        if self.mask is None:
-            expected = self.original_gradient * (image - self.baseline)
-            return bool(np.abs(actual - expected).sum() <= self.threshold)
+        image = exact_image(self.perturbed, [rational(value) for value in theta])
+        factor, threshold = image - rational(self.baseline), rational(self.threshold)
+        actual = self.gradient(image) * factor
+        if self.exact_mask is None:
+            return bool(np.abs(actual - self.original_gradient * factor).sum() <= threshold)
         mass = np.abs(actual).sum(axis=(0, 1))
-        return bool(mass.sum() > 0 and (mass * as_fractions(self.mask)).sum() >= self.threshold * mass.sum())
+        return bool(mass.sum() > 0 and (mass * self.exact_mask).sum() >= threshold * mass.sum())

@@ -17,7 +17,7 @@ from support.oracles.attention_by_definition import Question
 from support.oracles.exact_attention import ExactAttention
 from support.oracles.exact_curves import Curve
 from support.oracles.exact_polytopes import plain
-from support.oracles.exact_regions import Bounds, ExactMap, ExactRegion, exact_compound_map
+from support.oracles.exact_regions import Bounds, ExactMap, ExactRegion, Key, exact_compound_map
 
 CLOSE = Decimal("1e-9")
 """Floats cannot distinguish a threshold from an end of a range within this distance."""
@@ -88,6 +88,16 @@ class ExactLabels:
             pairs = tuple((tuple(u), tuple(v)) for u, v in zip(at_low.tolist(), step.tolist(), strict=True))
             self._curves[region.cell, bits] = Curve(pairs, self.question.dist)
         return self._curves[region.cell, bits]
+
+    def slab(self, region: ExactRegion, delta: float) -> tuple[Fraction, Fraction] | None:
+        """Where ai ≤ δ among the τ of a region, as `Curve.slab` says."""
+        if (region.key, delta) not in self._slabs:
+            self._slabs[region.key, delta] = self.curve(region).slab(*self.taus(region), Fraction(delta))
+        return self._slabs[region.key, delta]
+
+    @cached_property
+    def _slabs(self) -> dict[tuple[Key, float], tuple[Fraction, Fraction] | None]:
+        return {}
 
     @cached_property
     def _attention(self) -> ExactAttention:

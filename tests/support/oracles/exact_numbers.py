@@ -10,6 +10,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
+from flint import fmpq
 
 from steadygaze.network.graph import Chain
 
@@ -21,6 +22,18 @@ def as_fractions(floats: np.ndarray) -> np.ndarray:
     return values.reshape(floats.shape)
 
 
+def rational(number: float | Fraction | fmpq) -> fmpq:
+    """The exact value of a number in flint's arithmetic, which is ten times as fast as that of `Fraction`."""
+    return number if isinstance(number, fmpq) else fmpq(*number.as_integer_ratio())
+
+
+def as_rationals(numbers: np.ndarray) -> np.ndarray:
+    """The exact values of floats or fractions as an object array of flint's rationals."""
+    values = np.empty(np.size(numbers), dtype=object)
+    values[:] = [rational(number) for number in np.asarray(numbers).ravel().tolist()]
+    return values.reshape(np.shape(numbers))
+
+
 def on_grid(value: float, denominator: int) -> Fraction:
     """The multiple of 1/denominator that a float stands for."""
     nearest = Fraction(round(value * denominator), denominator)
@@ -28,9 +41,9 @@ def on_grid(value: float, denominator: int) -> Fraction:
     return nearest
 
 
-def to_decimal(number: Fraction) -> Decimal:
+def to_decimal(number: Fraction | fmpq) -> Decimal:
     """A rational to the digits of the context."""
-    return Decimal(number.numerator) / Decimal(number.denominator)
+    return Decimal(int(number.numerator)) / Decimal(int(number.denominator))
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
 from math import factorial, gcd, lcm, prod
+from operator import mul
 
 Point = tuple[int, ...]
 Form = tuple[int, ...]
@@ -44,7 +45,19 @@ class Polytope:
 
     def on_facet(self, facet: int) -> frozenset[Point]:
         """The vertices of a facet."""
-        return frozenset(v for v, mask in zip(self.vertices, self.masks, strict=True) if mask >> facet & 1)
+        if facet not in self._on_facets:
+            own = (v for v, mask in zip(self.vertices, self.masks, strict=True) if mask >> facet & 1)
+            self._on_facets[facet] = frozenset(own)
+        return self._on_facets[facet]
+
+    @cached_property
+    def _on_facets(self) -> dict[int, frozenset[Point]]:
+        return {}
+
+    @cached_property
+    def shadows(self) -> dict[int, "Polytope"]:
+        """The facets of which `shadow` was asked, as polytopes of one dimension less."""
+        return {}
 
     def contains(self, point: Point) -> bool:
         """Whether a point lies in the closed polytope."""
@@ -84,7 +97,7 @@ class Polytope:
                 common = self.masks[i] & self.masks[j]
                 if common.bit_count() < self.dimension - 1:
                     continue
-                if any(k not in (i, j) and mask & common == common for k, mask in enumerate(self.masks)):
+                if [mask & common for mask in self.masks].count(common) > 2:  # i, j and another vertex
                     continue
                 ends = zip(self.vertices[i], self.vertices[j], strict=True)
                 found.append((reduced([p * values[j] - q * values[i] for p, q in ends]), common))
@@ -156,6 +169,12 @@ def overlap(first: Polytope, facet: int, second: Polytope, other: int) -> bool:
 
 def shadow(polytope: Polytope, facet: int) -> Polytope:
     """A facet as a polytope of one dimension less, by leaving out the first coordinate that its plane is not along."""
+    if facet not in polytope.shadows:
+        polytope.shadows[facet] = _shadow(polytope, facet)
+    return polytope.shadows[facet]
+
+
+def _shadow(polytope: Polytope, facet: int) -> Polytope:
     form = polytope.facets[facet]
     axis = next(k for k, number in enumerate(form[:-1]) if number)
     corners = sorted(polytope.on_facet(facet))
@@ -188,7 +207,7 @@ def corners_of(halfspaces: Sequence[Form]) -> set[Point] | None:
 
 def at(form: Form, point: Point) -> int:
     """The value of a form at a point, times the weight of the point."""
-    return sum(a * b for a, b in zip(form, point, strict=True))
+    return sum(map(mul, form, point))
 
 
 def reduced(numbers: Sequence[int]) -> tuple[int, ...]:

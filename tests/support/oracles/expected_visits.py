@@ -92,6 +92,12 @@ def random_truth(seed: int, dimension: int) -> ExactLabels:
     return truth_of(random_problem(seed, dimension))
 
 
+@cache
+def random_line(seed: int, dimension: int) -> tuple[np.ndarray, Line] | None:
+    """`plain_line` for a random problem, looked for once for all tests of a process."""
+    return plain_line(random_truth(seed, dimension), seed)
+
+
 def plain_line(truth: ExactLabels, seed: int) -> tuple[np.ndarray, Line] | None:
     """A theta on the border of the domain such that the line to it meets facets only inside them."""
     domain = truth.compound.domain

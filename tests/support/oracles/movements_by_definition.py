@@ -36,9 +36,14 @@ def look_up(pixels: np.ndarray, columns: np.ndarray, rows: np.ndarray, *, is_edg
     height, width = pixels.shape[-2:]
     if is_edge:
         columns, rows = np.clip(columns, 0.0, width - 1.0), np.clip(rows, 0.0, height - 1.0)
-    across = np.maximum(0.0, 1.0 - np.abs(columns[..., None] - np.arange(width)))
-    down = np.maximum(0.0, 1.0 - np.abs(rows[..., None] - np.arange(height)))
-    return np.einsum("hwj,hwi,...ij->...hw", across, down, pixels, optimize=True)
+    total = np.zeros(pixels.shape)
+    for row in (np.floor(rows), np.floor(rows) + 1.0):
+        for column in (np.floor(columns), np.floor(columns) + 1.0):
+            is_inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
+            share = np.where(is_inside, (1.0 - np.abs(rows - row)) * (1.0 - np.abs(columns - column)), 0.0)
+            places = np.clip(row, 0, height - 1).astype(int), np.clip(column, 0, width - 1).astype(int)
+            total += share * pixels[..., places[0], places[1]]
+    return total
 
 
 def moved(pixels: np.ndarray, perturbations: Sequence[Perturbation], theta: Sequence[float]) -> np.ndarray:

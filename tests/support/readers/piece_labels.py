@@ -1,18 +1,17 @@
 """Compares the attention of the pieces of a map with an exact answer, at points inside of them."""
 
-from fractions import Fraction
-
 import numpy as np
 
 from steadygaze.labels import Kept
+from support.oracles.exact_numbers import rational
 
 
 def exact_theta(result, point):
     """A point (D,) in t as a theta in rationals."""
     domain = result.question.perturbed.domain
     return [
-        Fraction(float(low)) + Fraction(float(t)) * (Fraction(float(high)) - Fraction(float(low)))
-        for low, high, t in zip(domain.low, domain.high, point, strict=False)
+        rational(low) + rational(t) * (rational(high) - rational(low))
+        for low, high, t in zip(domain.low.tolist(), domain.high.tolist(), point.tolist(), strict=False)
     ]
 
 
