@@ -101,11 +101,11 @@ def make_columns(dimension: int) -> tuple[Column, ...]:
     axes = range(1, dimension + 1)
     return (
         Column("id", INTEGER, "", "number of the row, from 0"),
-        Column("kind", TEXT, "", "`region` or `box` (of a refinement, known by bounds alone)"),
+        Column("kind", TEXT, "", "`region`, or `box` of a refinement (decided or left open by bounds alone)"),
         Column("number", INTEGER, "", "number of the region (as in `result.regions`) or box of the row"),
         Column("classification", TEXT, "", "`CR`, `MR`, `CB` (both occur) or `undecided`", is_optional=True),
         Column("attention", TEXT, "", "`AR`, `IR`, `AB` (both occur) or `undecided`", is_optional=True),
-        Column("winner", INTEGER, "class", "the class that wins everywhere in it, if there is one", is_optional=True),
+        Column("winner", INTEGER, "class", "the class that wins on the whole row, if there is one", is_optional=True),
         Column("share", NUMBER, "of the domain", "its length, area or volume"),
         Column(
             "label_open", NUMBER, "of the domain", "the part of `share` where the label is not decided",
