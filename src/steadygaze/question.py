@@ -205,7 +205,20 @@ class Question:
     def measures_regions(self) -> bool:
         """Whether a map can measure the attention of its regions; if not, it answers only `--property cr`."""
         moves = self.perturbed.moving_axis is not None
-        return not self.perturbed.has_enclosed_maps and self.attention.has_straight_borders(moves=moves)
+        is_straight = not self.perturbed.has_enclosed_maps and self.attention.has_straight_borders(moves=moves)
+        return is_straight or self.encloses_borders
+
+    @cached_property
+    def encloses_borders(self) -> bool:
+        """Whether maps enclose curved borders of the attention within regions; labels alone need no borders."""
+        moves, moves_twice = self.perturbed.moving_axis is not None, self.perturbed.triangles is not None
+        is_known = self.attention.has_enclosed_borders(moves=moves, moves_twice=moves_twice)
+        return is_known and self.property.asks_attention and not self.perturbed.is_curved
+
+    @cached_property
+    def has_sums(self) -> bool:
+        """Whether the curves of regions are numbers in place of those of the distance (see `AttentionOptions`)."""
+        return self.attention.has_sums or self.encloses_borders
 
     @cached_property
     def unperturbed(self) -> Unperturbed:

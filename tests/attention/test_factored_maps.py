@@ -168,10 +168,13 @@ def test_a_linear_network_keeps_its_attention_under_brightness():
     assert result.areas[Label.AR][0] >= 0.999
 
 
+CURVED = {"attention": "pointing", "mask": "auto:bright=0.2,grow=1"}
+
+
 def test_engines_that_label_whole_regions_refuse_curved_borders_with_the_reason():
     for engine in ("map", "bfs", "gbs", "boundary"):
         with pytest.raises(OptionError, match="maps of input-x-gradient change within a region"):
-            verify("M-FNN-100", "mnist:69990", "brightness:0..0.1", explain="input-x-gradient", method=engine)
+            verify("M-FNN-100", "mnist:69990", "brightness:0..0.1", explain="input-x-gradient", method=engine, **CURVED)
     result = verify("M-FNN-100", "mnist:69990", "brightness:0..0.1", explain="input-x-gradient", property="cr")
     # Labels alone are those of whole regions.
     assert (result.method, result.is_measured) == ("map", False)

@@ -9,12 +9,12 @@ import pytest
 
 from steadygaze import zoo
 from steadygaze.api import load, verify
-from steadygaze.attention.factored import FactoredSums
 from steadygaze.attention.gradients import allowed_flips, coarse_error
 from steadygaze.attention.inconsistency import original_gradients
 from steadygaze.attention.measures.object import OnObject
 from steadygaze.attention.methods.integrated import Integrated
 from steadygaze.attention.options import AttentionOptions
+from steadygaze.attention.pixel_forms import PixelLines
 from steadygaze.errors import InternalError, OptionError
 from steadygaze.images import read_image
 from steadygaze.labels import Kept, Label
@@ -208,11 +208,11 @@ def faulty(method, specs=PLANE, **options):
         return True
 
 
-true_forms = FactoredSums._forms
+true_forms = PixelLines.forms
 
 
-def without_factor(self, regions, share):
-    found = true_forms(self, regions, share)
+def without_factor(self, shapes, share):
+    found = true_forms(self, shapes, share)
     return found._replace(slope=0.0 * found.slope, constant=0.0 * found.slope + 1.0)
 
 
@@ -226,7 +226,7 @@ def test_planted_errors_are_caught(monkeypatch):
         patch.setattr(AttentionOptions, "targets", lambda self, count: usual(self, count)[:, ::-1])
         assert faulty("input-x-gradient", classes="predicted")
     with monkeypatch.context() as patch:  # no factor
-        patch.setattr(FactoredSums, "_forms", without_factor)
+        patch.setattr(PixelLines, "forms", without_factor)
         assert faulty("input-x-gradient")
     with monkeypatch.context() as patch:  # a copy is missing
         targets = Integrated.targets
@@ -242,8 +242,9 @@ def _all_but_last(method, classes):
 
 def test_curved_borders_are_refused_with_the_method_that_works():
     for specs, more in (
-        (["translate:dx=1", "brightness:0..0.1"], {"attention": "object", "mask": "auto:bright=0.2,grow=1"}),
-        (["brightness:0..0.1"], {"delta": "25%"}),
+        (["translate:dx=1", "brightness:0..0.1"], {"delta": "25%", "filter": "abs"}),
+        (["shift:dx=1,dy=1,interp=triangle"], {"delta": "25%", "dist": "l1"}),
+        (["brightness:0..0.1"], {"attention": "pointing", "mask": "auto:bright=0.2,grow=1"}),
         (["brightness:0..0.1"], {"attention": "object", "mask": "auto:bright=0.2,grow=1", "filter": "mean"}),
     ):
         with pytest.raises(OptionError, match="use --method refine"):

@@ -111,5 +111,5 @@ def test_bounds_on_attention_hold_at_single_thetas() -> None:
 @pytest.mark.parametrize("method", ["map", "bfs", "gbs", "boundary"])
 def test_attention_of_whole_regions_is_refused_with_advice(method: str) -> None:
     with pytest.raises(OptionError, match="use --method refine, or --property cr") as refusal:
-        steadygaze.verify(MODEL, IMAGE, [SHIFT], method=method)
+        steadygaze.verify(MODEL, IMAGE, [SHIFT], method=method, dist="l1")
     assert "\n" not in str(refusal.value)

@@ -11,15 +11,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compound import Compound
-from ..regions.forward_error import pixel_errors
 from ..tolerances import UNIT, gamma, up
 from .inconsistency import Inconsistency
 from .measures import NO_ATTENTION, Expectation, Measure
 from .options import AttentionOptions
+from .pixel_forms import ROUNDINGS, PixelLines
 from .spans import Spans
-
-ROUNDINGS = 16
-"""The number of roundings in a pixel's line, its value at a vertex, and its distance from the baseline."""
 
 MORE = 1.0 + 1e-9
 """Covers the rounding of bounds."""
@@ -42,17 +39,8 @@ class FactoredSums:
         """place (R,): the index of each region's pattern among the measured patterns."""
         baseline = options.method.factor_baseline
         assert baseline is not None and spans.shapes is not None and spans.accuracy is not None
-        (program,) = compound.programs
-        self.measure, self.baseline, self.shapes = options.measure, baseline, spans.shapes
-        self.lines, self.line_of = program.root, program.line_of
-        moving = np.flatnonzero(self.line_of >= 0)
-        self.off = np.zeros(self.lines.shape[1])
-        np.maximum.at(self.off, self.line_of[moving], pixel_errors(compound, spans.accuracy)[moving])
-        self.moving = moving[np.argsort(self.line_of[moving], kind="stable")]
-        self.first = np.searchsorted(self.line_of[self.moving], np.arange(len(self.off)))
-        self.still = np.flatnonzero(self.line_of < 0)
-        self.factor = np.abs(program.constant[self.still] - baseline)
-        self.factor_error = gamma(ROUNDINGS) * compound.perturbed.magnitudes[self.still]
+        self.measure, self.shapes = options.measure, spans.shapes
+        self.pixels = PixelLines(compound, 0, baseline, spans.accuracy)
         # Regions, sorted by the place of their pattern.
         self.by_place = np.argsort(place, kind="stable")
         self.place_starts = np.searchsorted(place[self.by_place], np.arange(place.max(initial=-1) + 2))
@@ -61,25 +49,25 @@ class FactoredSums:
     def add(self, places: np.ndarray, maps: np.ndarray, at: Expectation) -> None:
         """Write the forms of the regions with patterns at places (B,); maps (B, K', C, H, W) are filtered gradients."""
         # One row per pixel: then sums over the pixels of a line add whole rows.
-        terms = np.ascontiguousarray(self.measure.absolute_terms(maps, at).T)
-        moving, still, weights = terms[self.moving], terms[self.still], self.measure.term_weights(at)
-        share = gamma(maps[0].size + len(self.off) + ROUNDINGS)
+        terms, pixels = np.ascontiguousarray(self.measure.absolute_terms(maps, at).T), self.pixels
+        moving, still, weights = terms[pixels.moving], terms[pixels.still], self.measure.term_weights(at)
+        share = gamma(maps[0].size + len(pixels.off) + ROUNDINGS)
         found = [self.by_place[self.place_starts[place] : self.place_starts[place + 1]] for place in places]
         owner = np.repeat(np.arange(len(places)), [len(part) for part in found])
         regions = np.concatenate([np.zeros(0, dtype=np.int64), *found])
-        forms = self._forms(regions, share)
-        still_error = self.factor_error + share * self.factor
+        forms = pixels.forms(self.shapes.take(regions), share)
+        still_error = pixels.factor_error + share * pixels.factor
         for number, weight in enumerate(weights):
-            numbers, own = np.zeros((len(owner), len(self.lines) + 2)), weight[self.still, None] * still
-            numbers[:, -3], numbers[:, -2] = (self.factor @ own)[owner], (still_error @ own)[owner]
-            numbers[:, -1] = (weight[self.still] * (self.factor + self.factor_error)).max(initial=0.0)
-            if len(self.off):
-                own = weight[self.moving]
-                by_line = np.add.reduceat(own[:, None] * moving, self.first, axis=0).T[owner]
-                numbers[:, :-2] += (by_line * forms.slope) @ self.lines.T
+            numbers, own = np.zeros((len(owner), len(pixels.lines) + 2)), weight[pixels.still, None] * still
+            numbers[:, -3], numbers[:, -2] = (pixels.factor @ own)[owner], (still_error @ own)[owner]
+            numbers[:, -1] = (weight[pixels.still] * (pixels.factor + pixels.factor_error)).max(initial=0.0)
+            if len(pixels.off):
+                own = weight[pixels.moving]
+                by_line = np.add.reduceat(own[:, None] * moving, pixels.first, axis=0).T[owner]
+                numbers[:, :-2] += (by_line * forms.slope) @ pixels.lines.T
                 numbers[:, -3] += np.einsum("nl,nl->n", by_line, forms.constant)
                 numbers[:, -2] += np.einsum("nl,nl->n", by_line, forms.error)
-                heaviest = np.maximum.reduceat(own, self.first)
+                heaviest = np.maximum.reduceat(own, pixels.first)
                 numbers[:, -1] = np.maximum(numbers[:, -1], (forms.largest * heaviest).max(axis=1))
             self.numbers[regions, number] = numbers
         if len(weights) == 1:
@@ -87,51 +75,6 @@ class FactoredSums:
             self.numbers[regions, 1, -3] = 1.0
         else:
             self.numbers[regions[forms.is_nothing]] = 0.0
-
-    def _forms(self, regions: np.ndarray, share: float) -> "PixelForms":
-        """|clipped line − baseline| on regions (N,): affine functions, with bounds on their errors.
-
-        share: the relative error of their sums, counted as an error of each.
-        """
-        polytopes = self.shapes.take(regions)
-        values = polytopes.points @ self.lines[:-1] + self.lines[-1]
-        low, high = (
-            end.reduceat(values, polytopes.starts[:-1], axis=0) if len(polytopes) else values
-            for end in (np.minimum, np.maximum)
-        )
-        may_vanish = self.baseline == 0.0 and not self.factor.any()
-        is_nothing = (
-            np.all((high <= self.off) & (low < -self.off), axis=1) if may_vanish else np.zeros(len(high), dtype=bool)
-        )
-        low, high = low - self.off, high + self.off
-        middle = 0.5 * (low + high)
-        least, most = np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
-        is_black, is_white = middle <= 0.0, middle >= 1.0
-        is_clipped = is_black | is_white
-        end = is_white.astype(np.float64)
-        beyond = np.maximum(np.maximum(-low, high - 1.0), 0.0) + self.off
-        error = np.where(is_clipped, np.maximum(most - end, end - least), beyond)
-        least, most = least - self.baseline, most - self.baseline
-        sign = np.where(least + most >= 0.0, 1.0, -1.0)
-        # Beyond the baseline, the form has the wrong sign.
-        error += 2.0 * np.maximum(np.where(sign > 0.0, -least, most), 0.0)
-        slope = np.where(is_clipped, 0.0, sign)
-        constant = sign * (np.where(is_clipped, end, 0.0) - self.baseline)
-        error += share * (np.abs(slope) * np.abs(self.lines).sum(axis=0) + np.abs(constant))
-        return PixelForms(slope, constant, error, np.maximum(np.abs(least), np.abs(most)), is_nothing)
-
-
-class PixelForms(NamedTuple):
-    """|clipped line − baseline| on N regions for L lines: slope · line + constant, up to an error; all (N, L).
-
-    is_nothing (N,): all pixels are zero, except near an end of the clip, which counts as a kink of pixels.
-    """
-
-    slope: np.ndarray
-    constant: np.ndarray
-    error: np.ndarray
-    largest: np.ndarray
-    is_nothing: np.ndarray
 
 
 class Planes(NamedTuple):

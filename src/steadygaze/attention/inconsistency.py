@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,6 +32,9 @@ from .methods import GradientMethod
 from .options import AttentionOptions
 from .rows import Maps, blank_maps, compress, lay_out
 
+if TYPE_CHECKING:
+    from .enclosed_sums import NumberShape
+
 # How many blocks of patterns to aim for, and their sizes. A thread computes a block in a row, its first pattern from
 # scratch.
 BLOCKS, SMALLEST_BLOCK, LARGEST_BLOCK = 16, 1024, 2048
@@ -50,7 +53,8 @@ class Inconsistency:
     L1 and moving maps: start (Q, 3) holds value, slope and τ where a curve begins; its breakpoints, ascending, are
     places[k] with slope changes jumps[k] for breaks[q] ≤ k < breaks[q+1]. sums (Q, S): the numbers of another measure;
     facts: its data about each knot cell. If maps are multiplied by the image (is_factored), every region has its own
-    curve, with the numbers of `factored`. Unused arrays are empty. `terms` counts the terms of each sum.
+    curve, with the numbers of `factored`. layout: every region has its own curve, with numbers laid out like this, if
+    its border is enclosed. Unused arrays are empty. `terms` counts the terms of each sum.
     """
 
     curve: np.ndarray
@@ -67,6 +71,7 @@ class Inconsistency:
     measure: Measure = DISTANCE
     facts: Mapping[int, Any] = field(default_factory=dict)
     is_factored: bool = False
+    layout: "NumberShape | None" = None
 
     @classmethod
     def empty(
@@ -81,6 +86,11 @@ class Inconsistency:
     def rounding(self) -> float:
         """The relative error of a sum over all pixels, accumulated in at least four partial sums."""
         return 2.0 * (self.terms / 4 + 4) * UNIT
+
+    @property
+    def has_shapes(self) -> bool:
+        """Whether losses change within regions in all directions, so their shapes matter."""
+        return self.is_factored or self.layout is not None
 
     @property
     def moves(self) -> bool:
@@ -129,8 +139,11 @@ def original_maps(compound: Compound, options: AttentionOptions) -> np.ndarray:
 
 
 def expected_maps(compound: Compound, cell: KnotCell, original: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-    """Expected maps at the low end of a cell, and their change per unit of θ_T; None if they do not move."""
-    moved = compound.perturbed.transport(original, cell)
+    """Expected maps at the low end of a cell, and their change per unit of θ_T; None if they do not move.
+
+    Maps that move along two axes stay as they are: see `enclosed_sums`.
+    """
+    moved = None if compound.perturbed.has_enclosed_maps else compound.perturbed.transport(original, cell)
     if moved is None:
         return original, None
     offset, slope = moved

@@ -30,7 +30,7 @@ from .inconsistency import (
     original_maps,
 )
 from .measures.distance import DISTANCE
-from .measuring import measure_again, measure_factored, most_flips
+from .measuring import measure_again, measure_shapes, most_flips
 from .options import AttentionOptions
 from .spans import Spans
 
@@ -100,7 +100,7 @@ class MapErrors:
     @property
     def _others(self) -> float:
         """Errors other than those of the patterns' maps."""
-        if self.curves.is_factored and self.original_doubt > 0.0:
+        if self.options.method.factor_baseline is not None and self.curves.has_shapes and self.original_doubt > 0.0:
             # The doubt bounds maps, whereas these errors bound gradients.
             return np.inf
         return self._summing + self.original_doubt
@@ -208,10 +208,10 @@ class SingleCurves:
         return self._kept[number, pattern]
 
     def on_shapes(self, patterns: list[bytes], spans: Spans) -> tuple[Inconsistency, np.ndarray]:
-        """The curves of N patterns for maps times the image, each on its own shape, and bounds (N,) on their errors."""
+        """The curves of N patterns, each on its own shape, and bounds (N,) on their errors."""
         rows = PatternTable.of(np.stack([np.frombuffer(pattern, dtype=np.uint8) for pattern in patterns]))
         numbers = np.arange(len(patterns))
-        curves = measure_factored(self.compound, rows, numbers, spans, self.options, max_flips=0)
+        curves = measure_shapes(self.compound, rows, numbers, spans, self.options, max_flips=0)
         errors = self.errors.for_curves(rows, curves)
         return curves, np.minimum(errors.coarse, errors.of(numbers))
 

@@ -1,4 +1,4 @@
-"""Measures the loss of attention on sets of regions: patterns → maps → curves, or numbers of factored maps."""
+"""Measures the loss of attention on sets of regions: patterns → maps → curves, or numbers of single regions."""
 
 from dataclasses import replace
 from functools import lru_cache
@@ -8,6 +8,7 @@ import numpy as np
 from ..compound import Compound
 from ..regions.patterns import PatternTable, distinct_rows
 from ..regions.region import RegionSet
+from .enclosed_sums import EnclosedSums
 from .factored import FactoredSums
 from .gradients import allowed_flips
 from .inconsistency import (
@@ -17,6 +18,7 @@ from .inconsistency import (
     aimed_chain,
     curve_ranges,
     original_gradients,
+    original_maps,
 )
 from .options import AttentionOptions
 from .spans import Spans
@@ -26,9 +28,9 @@ def measure(
     compound: Compound, regions: RegionSet, options: AttentionOptions, original: np.ndarray, *, threads: int = 1
 ) -> Inconsistency:
     """Compute the curves of all regions; original (K', C, H, W): the filtered maps of the unperturbed image."""
-    if options.method.factor_baseline is not None:
+    if needs_shapes(compound, options):
         spans = Spans.of_regions(compound, regions, has_shapes=True)
-        return measure_factored(compound, regions.patterns, regions.pattern, spans, options, threads=threads)
+        return measure_shapes(compound, regions.patterns, regions.pattern, spans, options, threads=threads)
     keys = np.stack([regions.cell, regions.pattern], axis=1).astype(np.int64)
     if compound.perturbed.moving_axis is None:
         keys[:, 0] = 0
@@ -43,8 +45,8 @@ def measure(
 
 def most_flips(compound: Compound, options: AttentionOptions, original: np.ndarray) -> int:
     """The most flips between two computations from scratch; error bounds on curves hold up to this number."""
-    if options.method.factor_baseline is not None:
-        original = _filtered_gradients(compound, options)
+    if needs_shapes(compound, options):
+        original = _behind_maps(compound, options)
     return _flips(compound, options, SharedArray(original))
 
 
@@ -63,11 +65,11 @@ def measure_again(
     chosen: np.ndarray,
 ) -> tuple[np.ndarray, Inconsistency]:
     """The regions (N,) with one of the chosen curves (S,), and these curves from scratch; spans: for all regions."""
-    if curves.is_factored:
+    if curves.has_shapes:
         # Every region has its own curve.
         regions = np.flatnonzero(np.isin(curves.curve, chosen))
         pattern = curves.curve_pattern[curves.curve[regions]]
-        return regions, measure_factored(compound, patterns, pattern, spans.take(regions), options, max_flips=0)
+        return regions, measure_shapes(compound, patterns, pattern, spans.take(regions), options, max_flips=0)
     ranges = curve_ranges(curves.curve, spans.taus, len(curves.curve_cell))[chosen]
     place = np.full(len(curves.curve_cell), -1)
     place[chosen] = np.arange(len(chosen))
@@ -77,7 +79,12 @@ def measure_again(
     return regions, table.finish(place[curves.curve[regions]])
 
 
-def measure_factored(
+def needs_shapes(compound: Compound, options: AttentionOptions) -> bool:
+    """Whether losses change within regions in all directions: maps contain the image, or move along two axes."""
+    return options.method.factor_baseline is not None or compound.perturbed.has_enclosed_maps
+
+
+def measure_shapes(
     compound: Compound,
     patterns: PatternTable,
     pattern: np.ndarray,
@@ -87,23 +94,31 @@ def measure_factored(
     max_flips: int | None = None,
     threads: int = 1,
 ) -> Inconsistency:
-    """The curves of regions whose maps are multiplied by the image; pattern (R,): the pattern of each, by number."""
-    original = _filtered_gradients(compound, options)
+    """The curves of regions whose shapes matter, with patterns numbered in `pattern` (R,)."""
+    original = _behind_maps(compound, options)
     distinct, place = np.unique(pattern, return_inverse=True)
     nothing = np.zeros(len(distinct), dtype=np.int64)
     flips = most_flips(compound, options, original) if max_flips is None else max_flips
-    sums = FactoredSums(compound, options, spans, place)
+    is_factored = options.has_straight_borders(moves=compound.perturbed.moving_axis is not None)
+    sums: FactoredSums | EnclosedSums
+    if is_factored and not compound.perturbed.has_enclosed_maps:
+        sums = FactoredSums(compound, options, spans, place)
+        layout = None
+    else:
+        sums = EnclosedSums(compound, options, original, spans, place)
+        layout = sums.layout
     table = CurveTable(compound, options, original, nothing, distinct)
     table.take = sums.add
     table.fill(patterns, np.zeros((len(distinct), 2)), max_flips=flips, threads=threads, may_compress=False)
     everyone = np.arange(len(pattern))
     found = Inconsistency.empty(everyone, 0 * everyone, pattern.astype(np.int64), len(original), original.size)
     numbers = sums.numbers.reshape(len(pattern), -1)
-    return replace(found, sums=numbers, measure=options.measure, is_factored=True)
+    return replace(found, sums=numbers, measure=options.measure, is_factored=layout is None, layout=layout)
 
 
 @lru_cache(maxsize=4)
-@lru_cache(maxsize=4)
-def _filtered_gradients(compound: Compound, options: AttentionOptions) -> np.ndarray:
-    """The filtered gradients of the unperturbed image; expected maps are these times the image."""
-    return options.filter(original_gradients(compound, options))
+def _behind_maps(compound: Compound, options: AttentionOptions) -> np.ndarray:
+    """The filtered maps of the unperturbed image, or its filtered gradients if the image multiplies them."""
+    if options.method.factor_baseline is not None:
+        return options.filter(original_gradients(compound, options))
+    return original_maps(compound, options)

@@ -65,6 +65,21 @@ class AttentionOptions:
         takes_factor = self.method.factor_baseline is not None and self.measure.takes_factor(self.distance)
         return takes_factor and self.filter.is_pixelwise and not moves
 
+    def has_enclosed_borders(self, *, moves: bool, moves_twice: bool) -> bool:
+        """Whether the losses of regions are functions of a few polynomials in t, with borders that are not straight.
+
+        moves: whether expected maps move; moves_twice: whether two parameters move them.
+        """
+        if not self.measure.takes_polynomials(self.distance):
+            return False
+        if not self.method.changes_in_regions:
+            return moves_twice
+        if self.method.factor_baseline is None or not self.filter.is_pixelwise:
+            return False
+        # The filter of a moved map is not the moved map of the filter, unless nothing is filtered.
+        can_move = not self.measure.uses_expected or not self.filter.steps
+        return can_move if moves else not self.measure.takes_factor(self.distance)
+
     def finish(self, gradients: np.ndarray, images: np.ndarray) -> np.ndarray:
         """Filtered maps (…, K', C, H, W) from gradients of the same shape at images (…, C, H, W)."""
         baseline = self.method.factor_baseline

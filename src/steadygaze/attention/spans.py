@@ -16,7 +16,7 @@ class Spans:
 
     `place` turns slabs of τ into slabs of t. axis: the moving one, None if nothing moves; starts (R,): the low ends of
     the regions' knot cells. Without a compound network, slabs stay in τ. shapes: the regions themselves, if losses
-    change in all directions, with the accuracy of the walk that found them.
+    change in all directions, with the accuracy of the walk that found them, and with their knot cells (R,).
     """
 
     taus: np.ndarray
@@ -25,6 +25,7 @@ class Spans:
     starts: np.ndarray | None = None
     shapes: Polytopes | None = None
     accuracy: Accuracy | None = None
+    cells: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.taus)
@@ -34,7 +35,8 @@ class Spans:
         """The spans of all regions of a set, with their shapes if `has_shapes`."""
         axis = compound.perturbed.moving_axis
         if has_shapes:
-            return cls(np.zeros((len(regions), 2)), shapes=regions.polytopes, accuracy=regions.accuracy)
+            nothing, accuracy = np.zeros((len(regions), 2)), regions.accuracy
+            return cls(nothing, compound, shapes=regions.polytopes, accuracy=accuracy, cells=regions.cell)
         if axis is None:
             return cls(np.zeros((len(regions), 2)))
         return cls.of_ends(compound, regions.cell, np.stack(regions.polytopes.extent(axis), axis=1))
@@ -51,7 +53,14 @@ class Spans:
         """The spans of the chosen regions (an index array)."""
         starts = None if self.starts is None else self.starts[chosen]
         shapes = None if self.shapes is None else self.shapes.take(chosen)
-        return Spans(self.taus[chosen], self.compound, self.axis, starts, shapes, self.accuracy)
+        cells = None if self.cells is None else self.cells[chosen]
+        return Spans(self.taus[chosen], self.compound, self.axis, starts, shapes, self.accuracy, cells)
+
+    @property
+    def origins(self) -> np.ndarray:
+        """The low corners (R, D) in t of the regions' knot cells, if they have shapes."""
+        assert self.compound is not None and self.cells is not None
+        return np.stack([program.low for program in self.compound.programs])[self.cells]
 
     @property
     def along(self) -> np.ndarray | None:

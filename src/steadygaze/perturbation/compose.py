@@ -234,6 +234,21 @@ class Perturbed:
             raise InternalError("expected maps that depend on several parameters have no single slope")
         return self.perturbations[axis].transport(maps, float(cell.low[axis]), float(cell.high[axis]))
 
+    def moved_form(self, maps: FloatArray, cell: KnotCell) -> tuple[FloatArray, FloatArray]:
+        """Return offset and slopes (d, ...) of maps (..., H, W) on a cell, moved along any number of axes.
+
+        The moved maps are maps + offset + Σ_i theta_i * slopes[i]; both are zero if nothing moves.
+        """
+        offset, slopes = np.zeros(maps.shape), np.zeros((self.domain.dimension, *maps.shape))
+        if self.triangles is not None:
+            offset, *both = self.triangles.change(maps, cell.low, is_above=cell.is_above)
+            slopes[list(self.triangles.axes)] = both
+        elif self.moving_axis is not None:
+            moved = self.transport(maps, cell)
+            assert moved is not None
+            offset, slopes[self.moving_axis] = moved
+        return offset, slopes
+
     def _points(self, points: FloatArray) -> FloatArray:
         if points.ndim != 2 or points.shape[1] != self.domain.dimension or not np.isfinite(points).all():
             raise PerturbationError(

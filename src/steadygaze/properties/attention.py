@@ -9,9 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..attention.enclosed import EnclosedLoss
 from ..attention.factored import planes
 from ..attention.inconsistency import Inconsistency
 from ..attention.map_errors import MapErrors
+from ..attention.polynomials import Parts
 from ..attention.spans import Spans
 
 
@@ -21,7 +23,7 @@ class AttentionLabels:
 
     s is the scalar product of t and the region's unit vector in along (R, D); along is None if no region has both
     labels. inner and outer are (R, 2), an empty interval is (1, 0); ends (R, 2) is the range of s; reach (R, 2)
-    encloses [ai_min, ai_max].
+    encloses [ai_min, ai_max]. has_both (R,): where both surely occur, if parts of regions have own slabs.
     """
 
     delta: float
@@ -30,6 +32,7 @@ class AttentionLabels:
     ends: np.ndarray
     reach: np.ndarray
     along: np.ndarray | None = None
+    has_both: np.ndarray | None = None
 
     @property
     def is_kept(self) -> np.ndarray:
@@ -44,6 +47,8 @@ class AttentionLabels:
     @property
     def is_mixed(self) -> np.ndarray:
         """AB: ai ≤ δ and ai > δ both surely occur in the region (R,)."""
+        if self.has_both is not None:
+            return self.has_both & ~self.is_kept & ~self.is_lost
         some_inside = self.inner[:, 0] <= self.inner[:, 1]
         some_outside = (self.outer[:, 0] > self.ends[:, 0]) | (self.outer[:, 1] < self.ends[:, 1])
         return some_inside & some_outside & ~self.is_kept & ~self.is_lost
@@ -135,6 +140,11 @@ def _is_open(labels: AttentionLabels, finest: float) -> np.ndarray:
 def _label(curves: Inconsistency, spans: Spans, delta: float, slack: np.ndarray) -> AttentionLabels:
     if curves.is_factored:
         return AttentionLabels(delta, *planes(curves, spans, delta, slack))
+    if curves.layout is not None:
+        assert spans.shapes is not None
+        loss = EnclosedLoss(curves, curves.curve, spans.origins, slack[curves.curve])
+        own = loss.strips(Parts.of(spans.shapes.points, spans.shapes.starts), delta)
+        return AttentionLabels(delta, own.inner, own.outer, own.ends, own.reach, own.along)
     found = curves.measure.slabs(curves, spans.taus, delta, slack)
     inner, outer, ends = (spans.place(slab) for slab in (found.inner, found.outer, spans.taus))
     return AttentionLabels(delta, inner, outer, ends, found.reach, spans.along)

@@ -1,12 +1,15 @@
-"""Bounds the loss on kinks for maps that are multiplied by the image: there, a pattern's loss depends on theta."""
+"""Bounds the loss on kinks if the loss of a pattern depends on theta in all directions."""
 
 from math import prod
 
 import numpy as np
 
+from ..attention.enclosed import EnclosedLoss
 from ..attention.factored import Corners, reach_between
+from ..attention.inconsistency import Inconsistency
 from ..attention.map_errors import SingleCurves
 from ..attention.measures.distance import DISTANCE
+from ..attention.polynomials import Parts
 from ..attention.spans import Spans
 from ..bounds.bounder import Bounder
 from ..budget import Budget, is_over
@@ -33,7 +36,7 @@ def factored_kink_loss(
     bounder: Bounder,
     budget: Budget | None = None,
 ) -> float:
-    """An upper bound on the loss over all kinks, for maps times the image; infinite if unknown.
+    """An upper bound on the loss over all kinks; infinite if unknown. Maps contain the image, or move along two axes.
 
     As `kink_inconsistency`, except that patterns of other regions count too: near a kink, they apply to the pixels of
     this region.
@@ -77,8 +80,15 @@ def factored_kink_loss(
         own = spans.take(np.array([region for (region, _), _ in part]))
         measured, slack = curves.on_shapes([pattern for (_, pattern), _ in part], own)
         between = Corners(np.concatenate(hulls), np.cumsum([0, *map(len, hulls)]))
-        largest = max(largest, float(reach_between(measured, between, slack)[:, 1].max(initial=0.0)))
+        largest = max(largest, float(_reach(measured, between, own, slack)[:, 1].max(initial=0.0)))
     return largest
+
+
+def _reach(curves: Inconsistency, corners: Corners, spans: Spans, slack: np.ndarray) -> np.ndarray:
+    """Bounds (N, 2) of the losses between corners; slack (N,) bounds errors of gradients."""
+    if curves.layout is None:
+        return reach_between(curves, corners, slack)
+    return EnclosedLoss(curves, curves.curve, spans.origins, slack).reach(Parts.of(*corners))
 
 
 def _near_hull(vertices: np.ndarray, inside: list[int]) -> np.ndarray:

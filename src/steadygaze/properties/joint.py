@@ -26,12 +26,22 @@ NOTHING_ELSE = 1.0 - 1e-9
 
 @dataclass(frozen=True, eq=False)
 class JointPieces:
-    """Pieces with both labels: attention (P,) holds `Kept` codes; the strips (P,) are shares of the domain."""
+    """Pieces with both labels: attention (P,) holds `Kept` codes; the strips (P,) are shares of the domain.
+
+    slabs: where the attention is kept and lost; row (P,) is the row of each piece, None for that of its region.
+    """
 
     pieces: Pieces
     attention: np.ndarray
     label_strip: np.ndarray
     attention_strip: np.ndarray
+    slabs: AttentionLabels | None = None
+    row: np.ndarray | None = None
+
+    @property
+    def rows(self) -> np.ndarray:
+        """The rows (P,) of the pieces among the slabs."""
+        return self.pieces.region if self.row is None else self.row
 
     @property
     def polytopes(self) -> Polytopes:
@@ -111,32 +121,34 @@ class Shares:
         return shares | {"undecided": (self.undecided, self.undecided)}
 
 
-def join(regions: RegionSet, pieces: Pieces, labels: AttentionLabels) -> JointPieces:
-    """Split the pieces at ai = δ and attach both labels."""
+def join(regions: RegionSet, pieces: Pieces, labels: AttentionLabels, row: np.ndarray | None = None) -> JointPieces:
+    """Split the pieces at ai = δ and attach both labels; row (P,): the labels of each piece, None for its region's."""
     if labels.along is None:
         kept = np.where(labels.is_kept, Kept.YES, np.where(labels.is_lost, Kept.NO, Kept.UNKNOWN))
+        own = pieces.region if row is None else row
         nothing = np.zeros(len(pieces))
-        return JointPieces(pieces, kept[pieces.region], strip_volumes(pieces, regions), nothing)
+        return JointPieces(pieces, kept[own], strip_volumes(pieces, regions), nothing, labels, row)
     inner, outer = (_beyond_ends(slab, labels.ends) for slab in (labels.inner, labels.outer))
     is_empty = outer[:, :1] > outer[:, 1:]
     is_open = ~is_empty[:, 0] & (inner[:, 0] > inner[:, 1])
     middle = np.where(is_empty, outer, np.where(is_open[:, None], outer, 0.5 * (inner + outer)))
-    split, inside = _split(pieces, middle[pieces.region], labels.along[pieces.region])
-    region = split.region
-    along = labels.along[region]
-    attention = np.where(inside, np.where(is_open[region], Kept.UNKNOWN, Kept.YES), Kept.NO)
-    width = _strip_widths(split.polytopes, region, attention, inner, outer, along)
+    before = pieces.region if row is None else row
+    split, inside, origin = _split(pieces, middle[before], labels.along[before])
+    own = before[origin]
+    along = labels.along[own]
+    attention = np.where(inside, np.where(is_open[own], Kept.UNKNOWN, Kept.YES), Kept.NO)
+    width = _strip_widths(split.polytopes, own, attention, inner, outer, along)
     # A region that is decided as a whole has no strip, whatever the rounding of its slab.
-    width[(labels.is_kept | labels.is_lost)[region]] = 0.0
+    width[(labels.is_kept | labels.is_lost)[own]] = 0.0
     strip = np.zeros(len(split))
     for code, slab in ((Kept.YES, inner), (Kept.NO, outer)):
         chosen = np.flatnonzero((attention == code) & (width > 0.0))
-        inside_slab = split.polytopes.slab_volumes(chosen, slab[region[chosen]], along[chosen])
+        inside_slab = split.polytopes.slab_volumes(chosen, slab[own[chosen]], along[chosen])
         strip[chosen] = split.polytopes.volumes[chosen] - inside_slab if code == Kept.YES else inside_slab
     # A narrow strip must not vanish by rounding.
     volumes = split.polytopes.volumes
     strip = np.where(width > 0.0, np.clip(strip, UNIT * volumes, volumes), 0.0)
-    return JointPieces(split, attention, strip_volumes(split, regions), strip)
+    return JointPieces(split, attention, strip_volumes(split, regions), strip, labels, None if row is None else own)
 
 
 def _strip_widths(
@@ -216,10 +228,16 @@ def _beyond_ends(slab: np.ndarray, ends: np.ndarray) -> np.ndarray:
     return np.where(slab[:, :1] > slab[:, 1:], [OUTSIDE, -OUTSIDE], np.stack([low, high], axis=1))
 
 
-def _split(pieces: Pieces, slab: np.ndarray, along: np.ndarray) -> tuple[Pieces, np.ndarray]:
+def _split(pieces: Pieces, slab: np.ndarray, along: np.ndarray) -> tuple[Pieces, np.ndarray, np.ndarray]:
+    """The parts of pieces (P,) cut by slabs (P, 2), whether each lies inside, and the piece that each is part of."""
     polytopes, origin, inside, made = pieces.polytopes.split_by_slab(slab, along, len(pieces.cuts))
     cuts = np.repeat([[Cut.SLAB, 0, 0]], made, axis=0)
-    split = replace(
+    return parts_of(pieces, polytopes, origin, cuts), inside, origin
+
+
+def parts_of(pieces: Pieces, polytopes: Polytopes, origin: np.ndarray, cuts: np.ndarray) -> Pieces:
+    """Parts of pieces: their shapes, the piece (N,) that each is part of, and the cuts (E, 3) between them."""
+    return replace(
         pieces,
         polytopes=polytopes,
         region=pieces.region[origin],
@@ -229,4 +247,3 @@ def _split(pieces: Pieces, slab: np.ndarray, along: np.ndarray) -> tuple[Pieces,
         slack=pieces.slack[origin],
         most_strip=pieces.most_strip[origin],
     )
-    return split, inside

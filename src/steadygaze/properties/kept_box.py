@@ -12,7 +12,6 @@ import numpy as np
 from ..compound import Compound
 from ..labels import Kept, Label
 from ..regions.region import RegionSet
-from .attention import AttentionLabels
 from .joint import JointPieces
 from .nearest import attention_strips, label_strips
 
@@ -45,11 +44,11 @@ def label_suspects(regions: RegionSet, joint: JointPieces) -> Suspects:
     return _suspects(joint, fails, ~fails & pieces.has_strip, lambda piece: label_strips(regions, joint, piece))
 
 
-def attention_suspects(joint: JointPieces, labels: AttentionLabels) -> Suspects:
+def attention_suspects(joint: JointPieces) -> Suspects:
     """Where the attention may be lost: pieces that are not AR, and strips along ai = δ."""
     fails = joint.attention != Kept.YES
     has_strip = ~fails & (joint.attention_strip > 0.0)
-    return _suspects(joint, fails, has_strip, lambda piece: attention_strips(joint, labels, piece))
+    return _suspects(joint, fails, has_strip, lambda piece: attention_strips(joint, piece))
 
 
 def nearest_suspects(compound: Compound, joint: JointPieces) -> dict[Label, Suspects]:

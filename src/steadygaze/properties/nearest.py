@@ -14,7 +14,6 @@ from ..compound import Compound
 from ..labels import Kept
 from ..polytopes import Polytopes
 from ..regions.region import RegionSet
-from .attention import AttentionLabels
 from .hull_proof import HullProof
 from .joint import JointPieces
 
@@ -122,37 +121,39 @@ def label_strips(regions: RegionSet, joint: JointPieces, piece: int) -> Iterator
 
 
 def attention_violations(
-    compound: Compound, regions: RegionSet, joint: JointPieces, labels: AttentionLabels, proof: HullProof | None
+    compound: Compound, regions: RegionSet, joint: JointPieces, proof: HullProof | None
 ) -> Violations:
     """The thetas where the inconsistency exceeds δ; the lower bound on their distance holds outside kinks.
 
     A theta counts only if `proof` confirms it, because it might lie on a kink inside its piece.
     """
     violates, possible = np.flatnonzero(joint.attention == Kept.NO), np.flatnonzero(joint.attention != Kept.YES)
+    labels, rows = joint.slabs, joint.rows
+    assert labels is not None
 
     def is_proved(piece: int, point: np.ndarray) -> bool:
-        region = joint.pieces.region[piece]
+        region, row = joint.pieces.region[piece], rows[piece]
         if proof is None or not proof.loses_attention(int(regions.cell[region]), point[None], labels.delta):
             return False
         if labels.along is None:
             return True
-        first, last = labels.outer[region]
-        return bool(first > last or not first <= point @ labels.along[region] <= last)
+        first, last = labels.outer[row]
+        return bool(first > last or not first <= point @ labels.along[row] <= last)
 
     strips = np.flatnonzero((joint.attention == Kept.YES) & (joint.attention_strip > 0.0))
-    strips_of = partial(attention_strips, joint, labels)
+    strips_of = partial(attention_strips, joint)
     budget = None if proof is None else proof.budget
     return Violations(compound, joint, violates, possible, strips, is_proved, strips_of, budget)
 
 
-def attention_strips(joint: JointPieces, labels: AttentionLabels, piece: int) -> Iterator[np.ndarray]:
+def attention_strips(joint: JointPieces, piece: int) -> Iterator[np.ndarray]:
     """For a piece that keeps the attention although its loss changes: the parts (V, D) in t where ai may exceed δ."""
-    region = joint.pieces.region[piece]
-    assert labels.along is not None
-    along, (first, last) = labels.along[region], labels.inner[region]
-    if first > labels.ends[region, 0]:
+    row, labels = joint.rows[piece], joint.slabs
+    assert labels is not None and labels.along is not None
+    along, (first, last) = labels.along[row], labels.inner[row]
+    if first > labels.ends[row, 0]:
         yield joint.polytopes.clip_hull(joint.polytopes[piece], np.append(-along, first))
-    if last < labels.ends[region, 1]:
+    if last < labels.ends[row, 1]:
         yield joint.polytopes.clip_hull(joint.polytopes[piece], np.append(along, -last))
 
 

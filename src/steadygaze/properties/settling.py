@@ -15,6 +15,7 @@ import numpy as np
 
 from ..attention.map_errors import SingleCurves
 from ..attention.measures.distance import DISTANCE
+from ..attention.measuring import needs_shapes
 from ..attention.spans import Spans
 from ..bounds.bounder import Bounder
 from ..budget import OPTIONAL, Budget, is_over
@@ -120,7 +121,7 @@ def settle_patterns(
             is_open[place] = False
             continue
         cell = int(regions.cell[region])
-        if curves.options.method.factor_baseline is not None:
+        if needs_shapes(compound, curves.options):
             own = spans.take(np.full(len(main), region))
             measured, errors = curves.on_shapes(main, own)
             each = reaches(measured, own, errors)
@@ -333,7 +334,8 @@ class PatternCorners:
     def __init__(self, compound: Compound) -> None:
         self.byte, self.bit = bit_places(compound.hidden)
         starts = np.cumsum([0, *compound.hidden[:-1]])
-        layers = list(zip(compound.graph.layers, starts, strict=True))
+        # Without hidden layers there is one start and no layer.
+        layers = list(zip(compound.graph.layers, starts, strict=False))
         joined = [np.zeros((2, 0), dtype=np.int64)] + [np.stack(layer.ends) + start for layer, start in layers]
         self.first, self.end = np.concatenate(joined, axis=1)
         kinds = [np.zeros(0, dtype=np.uint8)] + [layer.kind for layer, _ in layers]

@@ -54,8 +54,8 @@ def bit_places(sizes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
     >>> bit_places((9, 1))[0].tolist()
     [0, 0, 0, 0, 0, 0, 0, 0, 1, 2]
     """
-    within = np.concatenate([np.arange(size) for size in sizes])
-    first = np.cumsum([0, *(-(-size // 8) for size in sizes[:-1])])
+    within = np.concatenate([np.arange(0), *(np.arange(size) for size in sizes)])
+    first = np.cumsum([0, *(-(-size // 8) for size in sizes)])[:-1]
     return np.repeat(first, sizes) + within // 8, 128 >> within % 8
 
 

@@ -7,16 +7,19 @@ from functools import cached_property
 
 import numpy as np
 
+from ..attention.enclosed import losses_at
 from ..attention.factored import values
 from ..attention.inconsistency import Inconsistency
 from ..attention.map_errors import MapErrors, SingleCurves
 from ..attention.measures.distance import DISTANCE
+from ..attention.measuring import needs_shapes
 from ..attention.spans import Spans
 from ..budget import Budget
 from ..compound import Compound
 from ..labels import ATTENTIONS, CLASSIFICATIONS, Kept, Label, Property, Verdict
 from ..properties.attention import AttentionLabels, Doubtful, label_attention, reaches, unknown_attention
 from ..properties.classification import MOST_WORK, Pieces, hull_work
+from ..properties.enclosing import enclose_attention
 from ..properties.factored_kinks import factored_kink_loss
 from ..properties.hull_proof import HullProof
 from ..properties.joint import JointPieces, Shares, add_cells, join, missing_cells, piece_cells, shares
@@ -42,6 +45,8 @@ def inconsistency_at(
     curve = curves.curve[region]
     if curves.is_factored:
         return values(curves, curve, points)
+    if curves.layout is not None:
+        return losses_at(curves, curve, points, np.stack([cell.low for cell in compound.programs])[cells[region]])
     axis = compound.perturbed.moving_axis
     tau = np.zeros(len(points))
     if axis is not None:
@@ -101,21 +106,30 @@ class Answers:
     @property
     def changes_in_regions(self) -> bool:
         """Whether losses change within regions in all directions, not only along the moving parameter."""
-        return self.curves is not None and self.curves.is_factored
+        return self.curves is not None and self.curves.has_shapes
 
     def at(self, delta: float) -> "Answer":
         """The answer for an absolute δ."""
-        if self.curves is None or self.errors is None:
-            labels = unknown_attention(self.spans, delta)
-        else:
-            labels = label_attention(self.curves, self.spans, delta, self.errors, self.doubtful)
-        joint = join(self.regions, self.pieces, labels)
+        labels, joint = self._labelled(delta)
         if self.is_part:
             return Answer(self, delta, labels, joint, add_cells([piece_cells(joint)]))
         accuracy = self.regions.accuracy
         is_partial = self.regions.stopped is not None or accuracy.skipped > 0
         found = shares(joint, is_partial=is_partial, holes=accuracy.holes)
         return Answer(self, delta, labels, joint, self._with_kinks(found, joint, delta))
+
+    def _labelled(self, delta: float) -> tuple[AttentionLabels, JointPieces]:
+        """The labels of regions, and pieces with both labels."""
+        if self.curves is not None and self.errors is not None and self.curves.layout is not None:
+            return enclose_attention(
+                self.regions, self.pieces, self.curves, self.spans, delta, self.errors, self.doubtful,
+                budget=self.budget,
+            )  # fmt: skip
+        if self.curves is None or self.errors is None:
+            labels = unknown_attention(self.spans, delta)
+        else:
+            labels = label_attention(self.curves, self.spans, delta, self.errors, self.doubtful)
+        return labels, join(self.regions, self.pieces, labels)
 
     def _with_kinks(self, found: Shares, joint: JointPieces, delta: float) -> Shares:
         """The shares; on kinks the attention is undecided unless bounds decide it."""
@@ -201,7 +215,7 @@ class Answers:
         if self.errors is None or len(self.regions) * hull_work(self.compound) > MOST_WORK:
             return np.inf
         curves = SingleCurves(self.compound, self.errors.options, self.errors.original_doubt)
-        find = kink_inconsistency if self.errors.options.method.factor_baseline is None else factored_kink_loss
+        find = factored_kink_loss if needs_shapes(self.compound, self.errors.options) else kink_inconsistency
         return find(self.compound, self.regions, self.forward_errors, curves, self.proof.bounder, self.budget)
 
     @cached_property
@@ -284,7 +298,9 @@ class Answer(CountedAnswer):
 
     @property
     def reach(self) -> np.ndarray:
-        return self.labels.reach[self.joint.pieces.region]
+        slabs = self.joint.slabs
+        assert slabs is not None
+        return slabs.reach[self.joint.rows]
 
     @property
     def zero_share(self) -> tuple[float, float] | None:
@@ -310,13 +326,13 @@ class Answer(CountedAnswer):
         if name == Label.CR:
             return label_violations(answers.compound, answers.regions, self.joint)
         proof = answers.proof if answers.errors else None
-        return attention_violations(answers.compound, answers.regions, self.joint, self.labels, proof)
+        return attention_violations(answers.compound, answers.regions, self.joint, proof)
 
     def suspects(self, name: Label) -> list[Suspects]:
         regions = self.answers.regions
         if name == Label.CR:
             return [label_suspects(regions, self.joint)]
-        return [attention_suspects(self.joint, self.labels)]
+        return [attention_suspects(self.joint)]
 
     @cached_property
     def classifications(self) -> np.ndarray:

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..accuracy import Accuracy
 from ..attention.distances import Distance
+from ..attention.enclosed_sums import NumberShape
 from ..attention.factored import number_count
 from ..attention.inconsistency import Inconsistency, SharedArray, cell_facts
 from ..attention.map_errors import MapErrors
@@ -164,7 +165,7 @@ def pack(
         found["cut_id"] = cut_id
     shapes = array_shapes(
         regions.polytopes.dimension, is_measured=curves is not None, is_part=cut_id is not None,
-        has_sums=curves is not None and (curves.is_factored or curves.measure != DISTANCE),
+        has_sums=curves is not None and (curves.has_shapes or curves.measure != DISTANCE),
     )  # fmt: skip
     for name in shapes:
         for source in (regions, regions.accuracy, pieces, curves):
@@ -200,7 +201,7 @@ def unpack_map(
     attention = question.attention
     shapes = array_shapes(
         question.compound.coordinates, is_measured=is_measured, is_part=accuracy is not None,
-        has_sums=attention.has_sums,
+        has_sums=question.has_sums,
     )  # fmt: skip
     checked = {name: shaped(name, arrays[name], shapes[name], sizes) for name in shapes}
     _check_indices(checked, sizes, question)
@@ -229,9 +230,12 @@ def unpack_map(
         return regions, pieces, None
     found: dict[str, Any] = {name: checked[name] for name in CURVE_ARRAYS}
     curves = Inconsistency(terms=question.perturbed.x0.size, **found)
-    if attention.has_sums:
+    if question.has_sums:
         terms = curves.terms * sizes["compared classes"]
         curves = replace(curves, terms=terms, sums=checked["sums"], measure=attention.measure)
+        if question.encloses_borders:
+            layout = NumberShape.of(question.compound, attention)
+            return regions, pieces, replace(curves, layout=layout)
         if attention.method.factor_baseline is not None:
             return regions, pieces, replace(curves, is_factored=True)
         facts = cell_facts(question.compound, attention, SharedArray(question.original))
@@ -265,7 +269,7 @@ def unpack_answers(
 
 def read_answers(path: Path, numbers: Mapping[str, Any], question: Question, *, version: int) -> Answers:
     """The regions in a file; raises StoreError with its name."""
-    is_measured, has_sums = question.measures_regions, question.attention.has_sums
+    is_measured, has_sums = question.measures_regions, question.has_sums
     shapes = array_shapes(question.compound.coordinates, is_measured=is_measured, version=version, has_sums=has_sums)
     arrays = read_arrays(path, list(shapes))
     try:
@@ -384,10 +388,12 @@ def _check_curves(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int], qu
         check_range(name, arrays[name], 0, count)
     moves, is_line = question.perturbed.moving_axis is not None, question.attention.distance is Distance.L1
     filled = "broken lines" if moves and is_line else "quadratics" if moves else "constants"
-    if question.attention.has_sums:
+    if question.has_sums:
         filled = "sums"
         numbers = question.attention.measure.count(question.perturbed.x0.shape, moves=moves)
-        if question.attention.method.factor_baseline is not None:
+        if question.encloses_borders:
+            numbers = NumberShape.of(question.compound, question.attention).numbers
+        elif question.attention.method.factor_baseline is not None:
             numbers = number_count(question.compound.coordinates)
         is_right = sizes["curves"] == 0 or sizes["numbers"] == numbers
         require(is_right, "sums", f"has {sizes.get('numbers')} numbers for each curve instead of {numbers}")

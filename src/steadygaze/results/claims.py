@@ -89,7 +89,7 @@ def _worth_trying(answer: Answer, kind: Violation, pieces: np.ndarray, scale: fl
     order = pieces[np.argsort(squares, kind="stable")]
     is_unmeasured = kind is Violation.ATTENTION
     margins = np.full(len(order), np.inf) if is_unmeasured else np.abs(_margins(answer, order))
-    depth = margins if kind is Violation.LABEL else answer.labels.reach[answer.joint.pieces.region[order], 0]
+    depth = margins if kind is Violation.LABEL else answer.reach[order, 0]
     # No tolerance of the replay is below this; if all margins are, all are tried.
     is_wide = margins > 2.0 * LEAST_SHARE * scale
     if is_wide.any():
@@ -123,7 +123,7 @@ def piece_claim(answer: Answer, piece: int) -> Claim:
             return np.inf
         curve = answers.curves.curve[region : region + 1]
         error = 2.0 * min(answers.errors.coarse, float(answers.errors.of(curve)[0]))
-        if answers.curves.is_factored:
+        if answers.curves.has_shapes:
             own, span = replace(answers.curves, curve=curve), answers.spans.take(np.array([region]))
             wide, narrow = (np.ptp(reaches(own, span, one)[0]) for one in (error, 0.0))
             return float(0.5 * max(wide - narrow, 0.0))

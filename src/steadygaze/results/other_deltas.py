@@ -12,13 +12,18 @@ import numpy as np
 
 from ..labels import Kept
 from ..properties.attention import AttentionLabels, label_attention, label_coarsely, reaches
-from ..properties.classification import strip_volumes
-from ..properties.joint import join, piece_cells
+from ..properties.classification import Pieces, strip_volumes
+from ..properties.enclosing import ENOUGH as NARROW
+from ..properties.enclosing import enclose_attention
+from ..properties.joint import join, parts_of, piece_cells
 from ..threshold import kept_codes
 from .answer import Answers
 
 ENOUGH = 1e-6
 """Share of the domain that a step may leave undecided, beside the parts that no bound decides."""
+
+OTHERS = 1e-5
+"""The same where borders are curved, so a step costs more."""
 
 
 class NearDelta:
@@ -55,7 +60,11 @@ class NearDelta:
         self.slab_region, self.slabs = near[:0], self._no_slabs
         if len(near):
             chosen = np.flatnonzero(state == Kept.UNKNOWN)
-            labels = self._label(near, delta, is_coarse=not is_own)
+            labels = self._label(near, delta, is_coarse=not is_own or self.curves.layout is not None)
+            if self.curves.layout is not None:
+                cells += self._enclosed_cells(chosen, delta, is_own=is_own)
+                self._keep(near, labels)
+                return cells
             found = self._near_cells(chosen, labels)
             if not is_own and found[:, Kept.UNKNOWN].sum() - self.doubtful > ENOUGH:
                 labels = self._label(near, delta, is_coarse=False)
@@ -83,11 +92,21 @@ class NearDelta:
         return AttentionLabels(delta, **columns)
 
     def _near_cells(self, chosen: np.ndarray, labels: AttentionLabels) -> np.ndarray:
-        answers, pieces = self.answers, self.answers.pieces
-        names = ("region", "winner", "margin", "slack", "most_strip")
-        columns: dict[str, Any] = {name: getattr(pieces, name)[chosen] for name in names}
-        own = replace(pieces, polytopes=pieces.polytopes.take(chosen), **columns)
-        return piece_cells(join(answers.regions, own, labels))
+        return piece_cells(join(self.answers.regions, self._pieces(chosen), labels))
+
+    def _enclosed_cells(self, chosen: np.ndarray, delta: float, *, is_own: bool) -> np.ndarray:
+        """Shares (3, 3) of the chosen pieces, whose borders are curved."""
+        answers = self.answers
+        target = (NARROW if is_own else OTHERS) * float(answers.pieces.polytopes.volumes.sum())
+        _, joint = enclose_attention(
+            answers.regions, self._pieces(chosen), self.curves, answers.spans, delta, self.errors, answers.doubtful,
+            target=target,
+        )  # fmt: skip
+        return piece_cells(joint)
+
+    def _pieces(self, chosen: np.ndarray) -> Pieces:
+        pieces = self.answers.pieces
+        return parts_of(pieces, pieces.polytopes.take(chosen), chosen, np.zeros((0, 3), dtype=np.int32))
 
     def _keep(self, near: np.ndarray, labels: AttentionLabels) -> None:
         """Write states of near regions, and slabs of the regions that are partly AR."""

@@ -64,7 +64,7 @@ def chunk_facts(answer: Answer) -> ChunkFacts:
     for kind in Violation:
         chosen = np.flatnonzero(chosen_pieces(joint, kind))
         squares[kind] = float(nearest_points(compound, joint.polytopes, chosen)[:, 0].min(initial=np.inf))
-        depth = -pieces.margin[chosen, 0] if kind is Violation.LABEL else answer.labels.reach[pieces.region[chosen], 0]
+        depth = -pieces.margin[chosen, 0] if kind is Violation.LABEL else answer.reach[chosen, 0]
         depths[kind] = float(np.nan_to_num(depth, nan=-np.inf).max(initial=-np.inf))
     return ChunkFacts(
         regions=len(answers.regions),

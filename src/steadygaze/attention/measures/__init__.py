@@ -17,16 +17,20 @@ from ...suggestions import did_you_mean
 from ...threshold import Threshold, ThresholdDirection
 from .. import find_kinds
 from ..distances import Distance
+from ..polynomial_sums import Sums
 from .wording import Wording
 
 if TYPE_CHECKING:
     from ..filters import Intervals
     from ..inconsistency import Inconsistency
+    from ..polynomials import Forms
 
 NO_ATTENTION = 2.0
 """The loss of a map that is zero everywhere: no limit allows it."""
 WEIGHT_ERROR = 1e-10
 """A bound on the error of a moved weight: a few roundings of numbers up to the width of an image of 10⁴ pixels."""
+MOVED = 1e-12
+"""A bound on the error of a moved map, relative to its size: a few roundings of numbers up to the image's width."""
 
 Ends = tuple[np.ndarray, np.ndarray]
 
@@ -55,6 +59,16 @@ class Expectation:
     weight_slope: np.ndarray | None = None
 
 
+class Border(NamedTuple):
+    """On N parts of regions: a function (N, 1) that is above 0 where the loss exceeds a limit, and at most 0 elsewhere.
+
+    It is 0 wherever a map is zero everywhere. reach (N, 2) encloses the loss.
+    """
+
+    form: "Forms"
+    reach: np.ndarray
+
+
 class Measure(Wording):
     """A property of attention. Frozen: equal measures define the same property.
 
@@ -62,7 +76,8 @@ class Measure(Wording):
     threshold. needs_mask: whether it needs a mask. classes: the default classes. uses_expected: whether it depends on
     the expected maps. is_quasiconvex: whether, for every limit below 1 (for distances, every limit), the τ with a loss
     up to the limit form an interval. norm: the norm that bounds errors of maps, None if the question chooses it. marks:
-    thresholds for which every summary gives the share of AR.
+    thresholds for which every summary gives the share of AR. squares_maps: whether its polynomials are sums of products
+    of maps, not of absolute values; polynomial_degree: their degree for maps that are affine in t.
     """
 
     name: ClassVar[str]
@@ -74,6 +89,8 @@ class Measure(Wording):
     is_quasiconvex: ClassVar[bool] = False
     norm: ClassVar[Distance | None] = None
     marks: ClassVar[tuple[str, ...]]
+    squares_maps: ClassVar[bool] = True
+    polynomial_degree: ClassVar[int] = 2
     direction: ClassVar[ThresholdDirection] = ThresholdDirection.AT_LEAST
 
     @staticmethod
@@ -180,6 +197,29 @@ class Measure(Wording):
     def largest_loss(self, bound: np.ndarray) -> np.ndarray:
         """The largest losses that upper bounds (N,) on the ratio allow; a bound is infinite if the divisor may be 0."""
         return bound
+
+    def takes_polynomials(self, norm: Distance) -> bool:
+        """Whether losses are functions of a few polynomials, if maps or what is expected of them are affine in t.
+
+        Then `add_polynomials`, `border` and `polynomial_losses` say which.
+        """
+        return False
+
+    def polynomial_count(self, classes: int) -> int:
+        """The number of polynomials for so many classes."""
+        raise NotImplementedError(f"losses of {self.name} are no functions of polynomials")
+
+    def add_polynomials(self, sums: Sums, out: np.ndarray) -> None:
+        """Write the polynomials of N regions to out (N, k, M+1): coefficients, and bounds of their errors."""
+        raise NotImplementedError(f"losses of {self.name} are no functions of polynomials")
+
+    def border(self, forms: "Forms", limit: float, error: np.ndarray) -> Border:
+        """Where the loss is at most a limit, from the polynomials on N parts; error (N,) bounds that of the maps."""
+        raise NotImplementedError(f"losses of {self.name} are no functions of polynomials")
+
+    def polynomial_losses(self, values: np.ndarray) -> np.ndarray:
+        """The losses (N,) that follow from the values (N, k) of the polynomials, up to rounding."""
+        raise NotImplementedError(f"losses of {self.name} are no functions of polynomials")
 
     @abstractmethod
     def count(self, shape: tuple[int, ...], *, moves: bool) -> int:

@@ -7,17 +7,16 @@ import numpy as np
 
 from ...tolerances import LEAST, LEAST_ROOT, UNIT, down, gamma, up
 from ...words import rounded
-from .. import curve_kernels
+from .. import curve_kernels, polynomial_sums
 from ..distances import Distance
-from . import NO_ATTENTION, Ends, Expectation, Measure, Slabs
+from ..polynomial_sums import Sums
+from . import MOVED, NO_ATTENTION, Border, Ends, Expectation, Measure, Slabs
 from .wording import Clauses, Stated
 
 if TYPE_CHECKING:
     from ..filters import Intervals
     from ..inconsistency import Inconsistency
-
-MOVED = 1e-12
-"""A bound on the error of a moved map, relative to its size: a few roundings of numbers up to the image's width."""
+    from ..polynomials import Forms
 
 STEPS = np.linspace(0.0, 1.0, 9)
 """Where the cosine is computed along a range of τ."""
@@ -86,6 +85,44 @@ class Alike(Measure):
         of_cell = np.array([start @ start, start @ slope, slope @ slope])
         sizes = np.sqrt(np.einsum("pi,pi->p", ours, ours))
         return np.column_stack([columns, sizes, np.tile(of_cell, (len(maps), 1))])
+
+    def takes_polynomials(self, norm: Distance) -> bool:
+        return True
+
+    def polynomial_count(self, classes: int) -> int:
+        return 3
+
+    def add_polynomials(self, sums: Sums, out: np.ndarray) -> None:
+        """⟨G, E⟩, |G|² and |E|²."""
+        polynomial_sums.add_cosines(sums, out)
+
+    def border(self, forms: "Forms", limit: float, error: np.ndarray) -> Border:
+        across, ours, theirs = forms.one(0), forms.one(1).roots(), forms.one(2).roots()
+        sizes, error = ours.times(theirs), error[:, None]
+        # |G| and |E| change by at most the error, ⟨G, E⟩ by as much times the sizes of both.
+        off = (error * (ours.most + theirs.most) + error * error) * (1.0 + 1e-9)
+        # Kept where γ |G| |E| − ⟨G, E⟩ ≤ 0.
+        found = across.plus(sizes, limit - 1.0).widened(2.0 * off).negated()
+        least = np.maximum(ours.least - error, 0.0) * np.maximum(theirs.least - error, 0.0) * down(8)
+        most = (ours.most + error) * (theirs.most + error) * up(8)
+        # With c the cosine in the middle, the loss is 1 − c + (c |G| |E| − ⟨G, E⟩) / (|G| |E|).
+        with np.errstate(divide="ignore", invalid="ignore"):
+            centre = np.clip(np.nan_to_num(across.value / sizes.value), -1.0, 1.0)
+            change = across.plus(sizes, -centre).widened(2.0 * off).negated()
+            low = change.least / np.where(change.least >= 0.0, most, least)
+            high = change.most / np.where(change.most >= 0.0, least, most)
+        reach = np.hstack([1.0 - centre + low, 1.0 - centre + high])
+        reach += 8.0 * UNIT * (2.0 + np.abs(reach)) * np.array([-1.0, 1.0])
+        is_known = (least > 0.0) & np.isfinite(most) & np.isfinite(reach).all(axis=1, keepdims=True)
+        reach = np.where(is_known, np.clip(reach, 0.0, 2.0), [0.0, NO_ATTENTION])
+        is_zero = forms.one(1).vanishes & (error == 0.0)
+        return Border(found, np.where(is_zero, NO_ATTENTION, reach))
+
+    def polynomial_losses(self, values: np.ndarray) -> np.ndarray:
+        across, ours, theirs = values.T
+        sizes = np.sqrt(np.maximum(ours, 0.0)) * np.sqrt(np.maximum(theirs, 0.0))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(sizes == 0.0, NO_ATTENTION, 1.0 - across / sizes)
 
     def count(self, shape: tuple[int, ...], *, moves: bool) -> int:
         return 6

@@ -8,15 +8,17 @@ import numpy as np
 from ...threshold import Threshold, ThresholdDirection
 from ...tolerances import LEAST_ROOT, down, gamma, up
 from ...words import ALL_DIGITS, comparison, rounded
-from .. import curve_kernels
+from .. import curve_kernels, polynomial_sums
 from ..distances import Distance
-from . import Ends, Expectation, Measure, Slabs, absolute_sums
+from ..polynomial_sums import Sums
+from . import Border, Ends, Expectation, Measure, Slabs, absolute_sums
 from .enclosing_kernels import map_distances
 from .wording import Clauses, Stated
 
 if TYPE_CHECKING:
     from ..filters import Intervals
     from ..inconsistency import Inconsistency
+    from ..polynomials import Forms
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,24 @@ class Inconsistent(Measure):
 
     def term_weights(self, at: Expectation) -> np.ndarray:
         return np.ones((1, at.maps[0].size))
+
+    def takes_polynomials(self, norm: Distance) -> bool:
+        return norm is Distance.L2
+
+    def polynomial_count(self, classes: int) -> int:
+        return classes
+
+    def add_polynomials(self, sums: Sums, out: np.ndarray) -> None:
+        """The square of the distance of every class."""
+        polynomial_sums.add_distances(sums, out)
+
+    def border(self, forms: "Forms", limit: float, error: np.ndarray) -> Border:
+        found = forms.roots().total().widened(error[:, None])
+        reach = np.stack([np.maximum(found.least[:, 0], 0.0), found.most[:, 0]], axis=1)
+        return Border(found.less(limit), reach)
+
+    def polynomial_losses(self, values: np.ndarray) -> np.ndarray:
+        return np.sqrt(np.maximum(values, 0.0)).sum(axis=1)
 
     def count(self, shape: tuple[int, ...], *, moves: bool) -> int:
         return 0

@@ -9,14 +9,26 @@ from ...errors import OptionError
 from ...threshold import Threshold
 from ...tolerances import LEAST, UNIT, down, gamma, up
 from ...words import ALL_DIGITS, rounded, rounded_down, rounded_up
+from .. import polynomial_sums
 from ..distances import Distance
-from . import NO_ATTENTION, WEIGHT_ERROR, Ends, Expectation, Measure, Slabs, absolute_sums
+from ..polynomial_sums import Sums
+from . import (
+    NO_ATTENTION,
+    WEIGHT_ERROR,
+    Border,
+    Ends,
+    Expectation,
+    Measure,
+    Slabs,
+    absolute_sums,
+)
 from .enclosing_kernels import mass_ends
 from .wording import TOO_LARGE, Clauses, Stated
 
 if TYPE_CHECKING:
     from ..filters import Intervals
     from ..inconsistency import Inconsistency
+    from ..polynomials import Forms
 
 STOOD = 1e-12
 """Replaces WEIGHT_ERROR where the moved weights leave the mass unchanged: nothing moved, or whole pixels did."""
@@ -37,6 +49,8 @@ class OnObject(Measure):
     uses_expected: ClassVar[bool] = False
     is_quasiconvex: ClassVar[bool] = True
     norm: ClassVar[Distance | None] = Distance.L1
+    squares_maps: ClassVar[bool] = False
+    polynomial_degree: ClassVar[int] = 1
     marks: ClassVar[tuple[str, ...]] = ("0.5", "50%", "75%", "90%")
     symbol: ClassVar[str] = "τ"
     noun: ClassVar[str] = "mass on the object"
@@ -154,6 +168,39 @@ class OnObject(Measure):
     def largest_loss(self, bound: np.ndarray) -> np.ndarray:
         # If the mass may be zero, so may the attention.
         return np.where(np.isinf(bound), NO_ATTENTION, np.minimum(bound, 1.0))
+
+    def takes_polynomials(self, norm: Distance) -> bool:
+        return True
+
+    def polynomial_count(self, classes: int) -> int:
+        return 2
+
+    def add_polynomials(self, sums: Sums, out: np.ndarray) -> None:
+        """The mass outside the mask, and all mass."""
+        assert sums.moved.weights is not None
+        outside = -sums.moved.weights
+        outside[:, 0] += 1.0
+        outside = np.tile(outside, (sums.maps.shape[2] // len(outside), 1))
+        polynomial_sums.add_masses(sums, outside, out)
+        if outside[:, 1:].any():
+            mass = np.abs(out[:, 1, :-1]).sum(axis=1) + out[:, 1, -1]
+            out[:, 0, -1] += WEIGHT_ERROR * mass
+
+    def border(self, forms: "Forms", limit: float, error: np.ndarray) -> Border:
+        outside, mass = forms.one(0), forms.one(1)
+        found = outside.plus(mass, -limit).widened((1.0 + limit) * error[:, None])
+        least, most = mass.least[:, 0] - error, mass.most[:, 0] + error
+        with np.errstate(divide="ignore", invalid="ignore"):
+            low = np.maximum(outside.least[:, 0] - error, 0.0) / most * down(4)
+            high = np.where(least > 0.0, np.maximum(outside.most[:, 0] + error, 0.0) / least * up(4), np.inf)
+        reach = np.stack([np.where(low >= 0.0, low, 0.0), self.largest_loss(high)], axis=1)
+        is_zero = mass.vanishes[:, 0] & (error == 0.0)
+        return Border(found, np.where(is_zero[:, None], NO_ATTENTION, reach))
+
+    def polynomial_losses(self, values: np.ndarray) -> np.ndarray:
+        outside, mass = values.T
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(mass == 0.0, NO_ATTENTION, np.maximum(outside, 0.0) / mass)
 
     def count(self, shape: tuple[int, ...], *, moves: bool) -> int:
         return 3

@@ -104,7 +104,7 @@ class ChunkFiles:
         question = self.question
         is_measured, errors = question.measures_regions, None
         shapes = array_shapes(
-            question.compound.coordinates, is_measured=is_measured, is_part=True, has_sums=question.attention.has_sums
+            question.compound.coordinates, is_measured=is_measured, is_part=True, has_sums=question.has_sums
         )
         stored = read_arrays(file.path, [name for name in [*shapes, *EXTRA] if name not in REPLACED], content)
         try:

@@ -115,7 +115,8 @@ class StreamedMap(Tiling[StreamedAnswer]):
         cuts = JoinedCuts(tables, ids)
         pieces = join_pieces(cuts, [part.pieces for part in parts], np.diff(self.chunks.first).tolist())
         names = ("attention", "label_strip", "attention_strip")
-        return JointPieces(pieces, *(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+        columns: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+        return JointPieces(pieces, **columns)
 
     @property
     def polytope_count(self) -> int:

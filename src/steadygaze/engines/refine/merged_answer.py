@@ -325,7 +325,8 @@ def _join(own: JointPieces, exact: JointPieces, units: Units) -> JointPieces:
     rows: dict[str, Any] = {name: np.concatenate([getattr(first, name), getattr(second, name)]) for name in names}
     pieces = replace(second, polytopes=join_polytopes([first.polytopes, second.polytopes]), region=region, **rows)
     kinds = ("attention", "label_strip", "attention_strip")
-    return JointPieces(pieces, *(np.concatenate([getattr(own, name), getattr(exact, name)]) for name in kinds))
+    columns: dict[str, Any] = {name: np.concatenate([getattr(own, name), getattr(exact, name)]) for name in kinds}
+    return JointPieces(pieces, **columns)
 
 
 def nearest_violation(answer: MergedAnswer, name: str, thetas: np.ndarray) -> Nearest:

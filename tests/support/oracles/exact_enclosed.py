@@ -1,0 +1,84 @@
+"""Losses of moved maps, and of maps that contain the image, in exact rationals; shares no code with the package.
+
+The network and its copies are those of `exact_factored`. Expected maps and masks move along one axis, or along two on
+triangles. Roots are compared in integers: no rounding.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import floor, isqrt
+
+import numpy as np
+
+from steadygaze.perturbation import Translate
+from support.oracles.exact_attention import shifted
+from support.oracles.exact_factored import ExactFactored
+from support.oracles.exact_numbers import as_fractions
+
+BITS = 400
+"""Roots are computed to so many bits behind the point."""
+
+
+@dataclass(frozen=True, eq=False)
+class ExactEnclosed(ExactFactored):
+    """Whether attention is kept: `object` (a mask and τ), `distance` (L2 and δ) or `alike` (γ).
+
+    has_factor: whether maps contain the image; filtered: a function of maps, before they are multiplied or moved.
+    """
+
+    measure: str = "distance"
+    has_factor: bool = True
+
+    def moved(self, maps: np.ndarray, theta: Sequence[Fraction]) -> np.ndarray:
+        """Maps (…, H, W) at a theta, moved like the image."""
+        steps = [
+            (int(np.sign(one.dx)), int(np.sign(one.dy)), value)
+            for one, value in zip(self.perturbed.perturbations, theta, strict=True)
+            if isinstance(one, Translate)
+        ]
+        if not steps:
+            return maps
+        wholes, shares = [floor(value) for *_, value in steps], [value - floor(value) for *_, value in steps]
+        # From the low corner to the high one, along the axis with the larger share first.
+        order = sorted(range(len(steps)), key=lambda number: -shares[number])
+        corners = [tuple(wholes)]
+        for number in order:
+            corners.append(tuple(w + (k == number) for k, w in enumerate(corners[-1])))
+        ends = [Fraction(1), *(shares[number] for number in order), Fraction(0)]
+        total = maps * Fraction(0)
+        for corner, first, last in zip(corners, ends, ends[1:], strict=False):
+            dx = sum(step * count for (step, _, _), count in zip(steps, corner, strict=True))
+            dy = sum(step * count for (_, step, _), count in zip(steps, corner, strict=True))
+            total = total + (first - last) * shifted(maps, dx, dy)
+        return total
+
+    def image(self, theta: Sequence[Fraction]) -> np.ndarray:
+        """The image at a theta: moved, then changed by light, then clipped."""
+        image = self.moved(as_fractions(self.perturbed.x0), theta)
+        for one, value in zip(self.perturbed.perturbations, theta, strict=True):
+            if not isinstance(one, Translate):
+                image = image + value * as_fractions(one.change(self.perturbed.x0, *one.range or (0.0, 1.0))[1])
+        return np.minimum(np.maximum(image, Fraction(0)), Fraction(1))
+
+    def is_kept_at(self, theta: Sequence[Fraction]) -> bool:
+        """Whether attention is kept at a theta."""
+        image = self.image(theta)
+        factor = image - self.baseline if self.has_factor else image * 0 + 1
+        actual = self.gradient(image) * factor
+        if self.measure == "object":
+            mass = np.abs(actual).sum(axis=(0, 1))
+            on = (mass * self.moved(as_fractions(self.mask), theta)).sum()
+            return bool(mass.sum() > 0 and on >= self.threshold * mass.sum())
+        expected = self.moved(self.original_gradient, theta) * factor
+        if self.measure == "distance":
+            squares = [(own * own).sum() for own in actual - expected]
+            return sum(_root(square) for square in squares) <= self.threshold * 2**BITS
+        across, ours, theirs = ((one * other).sum() for one, other in
+                                ((actual, expected), (actual, actual), (expected, expected)))  # fmt: skip
+        return bool(ours > 0 and theirs > 0 and across >= 0 and across**2 >= self.threshold**2 * ours * theirs)
+
+
+def _root(square: Fraction) -> int:
+    """The root of a rational times 2^BITS, rounded down."""
+    return isqrt(square.numerator * 4**BITS // square.denominator)
