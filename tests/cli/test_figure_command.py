@@ -68,7 +68,7 @@ CASES = [
     (("path", "nowhere"), "nowhere: no such directory"),
     (("path", "gbs"), "use visited or tiling, or run verify with --method map or refine"),
     (("visited", "map"), "visited needs a search"),
-    (("map", "map", "gbs"), "map needs one result"),
+    (("map", "map", "gbs"), "map takes one result"),
     (("path", "map", "--at", "x"), "--at is 'x'; expected a theta"),
     (("path", "map", "--at", "7"), "theta 7 is outside the domain (brightness 0..0.2); give a theta inside it"),
     (("path", "map", "--steps", "many"), "--steps is 'many'"),

@@ -69,7 +69,7 @@ def test_unmeasured_attention_is_reported_or_refused() -> None:
     figure = make_figure("strip", result, steps=2)
     assert "not measured over the domain" in words(figure) and not figure.axes[2].get_lines()
     assert make_figure("tiling", result)
-    with pytest.raises(OptionError, match="no attention of its regions"):
+    with pytest.raises(OptionError, match="did not measure the attention of its regions"):
         make_figure("tiling", result, by="ar")
     with pytest.raises(OptionError, match="needs the attention"):
         make_figure("boundary", result)
