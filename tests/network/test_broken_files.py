@@ -1,8 +1,8 @@
 """A corpus of broken and unsupported files: one clear line each, in seconds, and within a GiB."""
 
+import os
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -36,6 +36,11 @@ print(next(line.split()[1] for line in Path("/proc/self/status").read_text().spl
 """
 
 
+def user_seconds() -> float:
+    """CPU time without that of the system, which takes up to 10 ms to provide a megabyte for the first time."""
+    return os.times().user
+
+
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
     folder = tmp_path_factory.mktemp("corpus") / "files"
@@ -50,7 +55,7 @@ def test_the_corpus_is_large(corpus):
 def test_every_file_is_refused_in_one_line_and_in_time(corpus):
     wrong = []
     for path, words in corpus:
-        started = time.process_time()
+        started = user_seconds()
         try:
             read_model(path)
             message = "was read"
@@ -58,7 +63,7 @@ def test_every_file_is_refused_in_one_line_and_in_time(corpus):
             message = str(error)
         except Exception as error:
             message = f"{type(error).__name__}: {error}"
-        seconds = time.process_time() - started
+        seconds = user_seconds() - started
         is_line = path.name in message and "\n" not in message and len(message) < 800
         if not is_line or words not in message or seconds > MOST_SECONDS:
             wrong.append(f"{path.name} ({seconds:.1f} s): expected '{words}', found: {message}")
@@ -93,8 +98,8 @@ def test_a_network_of_many_nodes_is_read_in_time(kind):
         value = f"v{i}" if i else "image"
         nodes.append(node(kind, [value, "image"] if kind == "Add" else value, f"v{i + 1}"))
     proto = make_proto([*nodes, node("Flatten", f"v{MANY}", "l")], {}, [1, 1, 2, 2])
-    started = time.process_time()
+    started = user_seconds()
     graph = graph_of(proto)
-    assert time.process_time() - started < MOST_SECONDS
+    assert user_seconds() - started < MOST_SECONDS
     image = np.array([[[[0.25, 0.5], [0.0, 1.0]]]])
     assert (graph.logits(image) == image.ravel() * (MANY + 1 if kind == "Add" else 1)).all()
