@@ -131,7 +131,7 @@ def changing_maps(question: "Question", *, is_search: bool = False) -> str | Non
         return None
     if question.attention.method.changes_in_regions:
         return f"maps of {question.attention.method.name} change within a region"
-    return "expected maps that move along two axes have a curved border within a region"
+    return "expected maps that move along two axes change within a region"
 
 
 def refuse_changing_maps(question: "Question", *, is_search: bool = False) -> str | None:
