@@ -53,6 +53,8 @@ def test_tables(run: Runner, pair: tuple[str, str]):
     for words in ("Compared: M-FNN-100, M-FNN-200", "CR: label kept", "only M-FNN-100", "kept, by AR, largest first"):
         assert words in result.out
     assert "note: δ = 10% is relative to each result's own original maps" in result.err
+    # Without a number: each network's own maps have another size.
+    assert "δ = 10% share of domain" in " ".join(result.out.split())
     assert not Path("comparison.json").exists()
 
 

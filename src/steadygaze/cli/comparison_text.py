@@ -82,11 +82,15 @@ def _question_text(summary: Mapping[str, Any], shown: Sequence[str]) -> str:
         lines = [f"Compared: {', '.join(names)}"]
     else:
         lines = ["Compared:", *(f"{number} {name}" for number, name in zip(shown, names, strict=True))]
+    threshold = _threshold_text(first)
+    if any(_threshold_text(result) != threshold for result in summary["results"]):
+        # A share of each network's own maps: the same text, other numbers.
+        threshold = f"δ = {first['delta']['text']}"
     same = {
         "network": f"network {first['model']['name']}",
         "image": f"image {first['image']['name']}",
         "perturbation": f"perturbation {' + '.join(first['domain']['specs'])}",
-        "delta": _threshold_text(first),
+        "delta": threshold,
     }
     shared = [text for kind, text in same.items() if kind not in summary["differs"]]
     return "\n".join([*lines, f"The same for all: {', '.join(shared)}"] if shared else lines)
