@@ -1,7 +1,7 @@
 """Can every problem of the paper on FNN-100 … 800 and CNN-S be mapped, and how much stays undecided?
 
-    python benchmarks/every_map.py # 300 problems, about five minutes python benchmarks/every_map.py M-FNN-100 F-CNN-S #
-    some networks only
+    python benchmarks/every_map.py                      # 300 problems, about five minutes
+    python benchmarks/every_map.py M-FNN-100 F-CNN-S    # some networks only
 
 Also measures time and memory, on one thread. Networks run one after another in one process, so the peak memory covers
 all maps up to then. Ends with exit code 1 if a problem fails or a map is not complete; every map passes the self-check

@@ -1,8 +1,8 @@
 """How many regions per second does the boundary search visit, compared with the printed search in the same run?
 
-    python benchmarks/gbs.py # twelve problems, three properties: twenty minutes python benchmarks/gbs.py --only
-    M-FNN-100 --seconds 5 # a short look python benchmarks/gbs.py --resume # problems missing in the results of this
-    commit
+    python benchmarks/gbs.py                                # twelve problems, three properties: twenty minutes
+    python benchmarks/gbs.py --only M-FNN-100 --seconds 5   # a short look
+    python benchmarks/gbs.py --resume                       # problems missing in the results of this commit
 
 Uses one thread. Ends with exit code 1 if the search of the package visits a region that the full map does not have, or
 labels it differently, whatever the speed; a missed target is shown and stored.

@@ -1,7 +1,8 @@
 """How much time and memory do maps of millions of regions take, and how fast do they answer afterwards?
 
-    python benchmarks/large_map.py                          # the thirty problems of M-CNN-M
-    python benchmarks/large_map.py --models F-CNN-M --domains TB --images 2
+    python benchmarks/large_map.py                                 # the thirty problems of M-CNN-M
+    python benchmarks/large_map.py --models F-CNN-M --only TB      # problems whose name contains a phrase
+    python benchmarks/large_map.py --only :69995 --resume          # again, beside the other rows of this commit
 
 The command line makes every map in its own process, with both labels, self-check, one picture and its files. `overhead`
 is the wall time over the time for walk, attention and labels. Then another process loads the stored result, answers for
@@ -19,8 +20,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from paper_problems import DOMAINS, INDEXES
-from timing import print_table, write_json
+from paper_problems import problems_of, restricted, stored
+from timing import RESULTS, print_table, write_json
 
 SPECS = {
     "BP": ("brightness", "patch:x=12,y=12,w=4,h=4"),
@@ -92,22 +93,32 @@ def run_map(model: str, image: str, domain: str, folder: Path, threads: int) -> 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", nargs="+", default=["M-CNN-M"])
-    parser.add_argument("--domains", nargs="+", default=list(DOMAINS), choices=DOMAINS)
-    parser.add_argument("--images", type=int, default=len(INDEXES))
+    parser.add_argument(
+        "--only", nargs="*", default=[], help="problems whose name contains one of these, e.g. TP :69990"
+    )
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "large_map.json")
+    parser.add_argument("--out", type=Path, default=RESULTS / "large_map.json")
+    parser.add_argument("--resume", action="store_true", help="keep other rows of an earlier run at this commit")
     options = parser.parse_args()
-    rows = []
-    for model in options.models:
-        images = [f"{'mnist' if model.startswith('M') else 'fashion'}:{index}" for index in INDEXES[: options.images]]
-        for domain in options.domains:
-            for image in images:
-                with tempfile.TemporaryDirectory() as folder:
-                    rows.append(run_map(model, image, domain, Path(folder) / "map", options.threads))
-                print_table([_cells(rows[-1])])
-    question = (__doc__ or "").partition("\n")[0]
-    write_json(options.out, question, repetitions=1, targets=TARGETS, threads=options.threads, maps=rows)
-    return 0 if all(row.get("complete") for row in rows) else 1
+    threads = options.threads
+    problems = [asked for model in options.models for asked in restricted(problems_of(model), options.only)]
+    found: list[dict[str, Any]] = stored(options.out, "maps", [], threads=threads) if options.resume else []
+    rows = {(row["model"], row["domain"], row["image"]): row for row in found}
+    for asked in problems:
+        with tempfile.TemporaryDirectory() as folder:
+            row = run_map(asked.model, asked.image, asked.domain, Path(folder) / "map", threads)
+        rows[asked.model, asked.domain, asked.image] = row
+        print_table([_cells(row)])
+        question = (__doc__ or "").partition("\n")[0]
+        write_json(
+            options.out,
+            question,
+            repetitions=1,
+            targets=TARGETS,
+            options={"threads": threads},
+            maps=list(rows.values()),
+        )
+    return 0 if all(row.get("complete") for row in rows.values()) else 1
 
 
 def _cells(row: dict[str, Any]) -> dict[str, str]:

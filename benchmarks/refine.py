@@ -1,9 +1,9 @@
 """How much of the domain does the refinement decide, in how much time and memory, and does any sample contradict it?
 
-    python benchmarks/refine.py # every part except the VGG; hours python benchmarks/refine.py --part cnn-m --only M
-    --images 3 # networks whose name contains M, three images python benchmarks/refine.py --part vgg --vgg FOLDER #
-    makes FOLDER/vgg16.onnx first unless it is there python benchmarks/refine.py --resume # problems missing in the
-    lines of this commit
+    python benchmarks/refine.py                                     # every part except the VGG; hours
+    python benchmarks/refine.py --part cnn-m --only M- --images 3   # networks of MNIST, three images
+    python benchmarks/refine.py --part vgg --vgg FOLDER             # makes FOLDER/vgg16.onnx unless it is there
+    python benchmarks/refine.py --resume                            # problems missing in the lines of this commit
 
 Parts: `cnn-m` (60 problems, three questions each), `cnn-m-exact` (30 problems, CR exactly, windows against the exact
 engine), `map` (300 problems exactly, against the map in the same process), `cifar` (a network that others made), `vgg`

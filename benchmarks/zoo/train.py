@@ -1,8 +1,8 @@
 """Trains the networks of the zoo from idx files and writes them, the bundled images and the manifest into the package.
 
-    python benchmarks/zoo/train.py # every missing network, then images and manifest python benchmarks/zoo/train.py
-    M-FNN-100 --again # one network again python benchmarks/zoo/train.py --manifest # only images and manifest;
-    accuracies measured from the files
+    python benchmarks/zoo/train.py                     # every missing network, then images and manifest
+    python benchmarks/zoo/train.py M-FNN-100 --again   # one network again
+    python benchmarks/zoo/train.py --manifest          # only images and manifest; accuracies measured from the files
 
 Uses one thread and fixed seeds: the same machine and torch version give the same bytes.
 """
