@@ -40,6 +40,10 @@ class Block:
     def __len__(self) -> int:
         return sum([len(shape) for shape in self.shapes])
 
+    def drop_patterns(self) -> None:
+        """Keep shapes, origins and cuts only: these polytopes are no regions yet."""
+        self.logits, self.packed, self.doubtful = [], [], []
+
     def polytopes(self) -> Polytopes:
         """The shapes of all regions of the block."""
         return kind_of(self.coordinates).join(list(self.shapes))

@@ -6,7 +6,7 @@ box inside the domain, whose sides are known cuts.
 """
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -27,7 +27,15 @@ RUNS = 16
 """Independent runs for each knot cell, if there is enough work (see SMALL)."""
 
 SMALL = 1 << 21
-"""A knot cell is walked in one run if its polytopes after the clip times neurons are fewer: this takes milliseconds."""
+"""A knot cell of a small network is walked in one run if its polytopes after the clip times neurons are fewer: this
+takes milliseconds."""
+
+LARGE = 4000
+"""From this number of neurons on, a single polytope after the clip may contain hundreds of thousands of regions."""
+
+SEEDS, DEEPEST = 64, 4
+"""In large networks, the clip's polytopes are cut by further layers of the classifier, below layer DEEPEST of the
+program, until there are SEEDS of them."""
 
 SMALL_BOXES = 1 << 18
 """The same limit for polytopes before the clip."""
@@ -175,21 +183,45 @@ def clip_cell(
 ) -> CellRuns:
     """Divide polytopes inside a knot cell, each with its number in `origins`, into runs.
 
-    Many polytopes are walked through all layers directly. If there are few, the clip cuts them first, which gives
-    enough polytopes for several threads; the table receives its cuts.
+    Many polytopes are walked through all layers directly. If there are few, the clip cuts them first, and in large
+    networks the next layers, which gives enough polytopes for several threads; the table receives these cuts.
     """
     origins = np.arange(len(polytopes)) if origins is None else origins
-    neurons = int(cell.program.offsets[-1])
+    offsets = cell.program.offsets
     first, clipped, cuts = len(table), _block(cell, len(table)), _NO_CUTS
-    is_many = len(polytopes) >= RUNS
+    is_many, is_large = len(polytopes) >= RUNS, cell.program.clipped and int(offsets[-1] - offsets[2]) >= LARGE
     if cell.program.clipped and not is_many:
-        _walk(cell, polytopes, origins, 1, clipped, watch, are_regions=False)
+        last_layers = range(1, min(DEEPEST, len(offsets) - 3)) if is_large else [1]
+        clipped = _clipped(cell, polytopes, origins, last_layers, len(table), watch)
         table.add(clipped)
         polytopes, origins = clipped.polytopes(), np.concatenate(clipped.origins)
         cuts = np.concatenate([_NO_CUTS, *clipped.cuts])
-    is_small = len(polytopes) * neurons < (SMALL_BOXES if is_many else SMALL)
+    if is_large and not is_many:
+        is_small = len(polytopes) < SEEDS
+    else:
+        is_small = len(polytopes) * int(offsets[-1]) < (SMALL_BOXES if is_many else SMALL)
     work = _runs(polytopes, origins, 1 if is_small else RUNS) if len(polytopes) else []
     return CellRuns(cell, work, clipped, cuts, first, len(table))
+
+
+def _clipped(
+    cell: CellProgram,
+    polytopes: Polytopes,
+    origins: np.ndarray,
+    last_layers: Sequence[int],
+    base: int,
+    watch: "Watch",
+) -> Block:
+    """Polytopes cut by all layers up to the first of `last_layers` that makes SEEDS of them, or else up to the last."""
+    for last_layer in last_layers:
+        block = _block(cell, base)
+        _walk(cell, polytopes, origins, last_layer, block, watch, are_regions=False)
+        if len(block.unfinished) or len(block) >= SEEDS:
+            break
+    if block.measured is not None:
+        # The runs measure all layers again, so nothing beside a kink is counted twice.
+        block.measured = block.measured._replace(beside=np.zeros_like(block.measured.beside))
+    return block
 
 
 def walk_cell(
@@ -277,6 +309,8 @@ def _walk(
         is_done, regions = walk.advance(last_layer)
         if are_regions:
             watch.add(walk.volume - done, regions)
+        else:
+            block.drop_patterns()
         done = walk.volume
         if is_done or not watch.goes_on():
             break
