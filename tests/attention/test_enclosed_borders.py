@@ -11,6 +11,7 @@ from steadygaze.api import load, verify
 from steadygaze.attention import enclosed_sums
 from steadygaze.attention.options import AttentionOptions
 from steadygaze.attention.polynomials import Forms, Monomials, Parts, monomials
+from steadygaze.budget import Budget, Limits
 from steadygaze.engines.map.whole_map import MapTiling
 from steadygaze.engines.refine.pointwise import PointPasses
 from steadygaze.errors import InternalError
@@ -297,3 +298,48 @@ def test_norms_of_affine_functions_are_enclosed_tightly():
         plane = form.value[owner] + np.einsum("nkd,nd->nk", form.slope[owner], points - parts.middle[owner])
         assert (plane + form.low[owner] <= value + 1e-12).all() and (value <= plane + form.high[owner] + 1e-12).all()
         assert ((form.high - form.low) < 8.0 * width**2 + 1e-10).all()
+
+
+FLAT = [
+    (
+        [
+            [-0.5, -1.25, -1.5, 0.0, 0.875, -0.25, -0.75, 0.375, 0.75],
+            [-0.25, 0.5, 1.0, -0.25, -0.875, 0.375, 0.25, 1.125, -1.25],
+            [-0.625, -0.875, -1.75, 0.125, 0.5, -0.75, 1.375, 0.875, 0.625],
+        ],
+        [0.375, 1.0, -1.375],
+    ),
+    ([[0.625, 0.625, -1.75], [0.375, -0.25, 0.75]], [-0.5, 0.0]),
+]
+"""With the image of the test below, the border of the distance has slope 0 in the middle of a large piece."""
+
+
+def test_a_piece_with_a_flat_border_in_its_middle_is_halved():
+    image = np.array([[[0.75, 0.75, 1.0], [0.0, 1.0, 0.0], [0.0, 0.5, 1.0]]])
+    specs = ("shift:dx=3,dy=3,interp=triangle:1..3/-3..-1",)
+    result = ask(FLAT, image, specs, method="map", explain="input-x-gradient", delta=1.0)
+    assert result.areas[Label.UNDECIDED][1] < 2e-6
+    assert len(result.answer.joint.polytopes) < 5_000
+
+
+def test_no_attention_is_lost_attention_wherever_the_expected_map_moves():
+    # Between brightness 0.04 and 0.16 both ReLUs are off where no pixel leaves, so the map is zero there.
+    layers = [([[1.0] * 9, [-1.0] * 9], [-5.0, 4.0]), ([[1.0, 0.0], [0.0, 1.0]], [0.0, 0.0])]
+    specs = ("shift:dx=1,dy=1,interp=triangle:-0.5..0.5", "brightness:0..0.5")
+    result = ask(layers, np.full((1, 3, 3), 0.4), specs, method="map", property="ar", attention="alike", gamma=0.5)
+    low, high = result.zero_share
+    assert low > 0.1
+    assert high - low < 1e-6
+    assert result.areas[Label.AR][0] + result.areas[Label.IR][0] > 1.0 - 1e-6
+
+
+@pytest.mark.parametrize("asked", ["object", "alike", "pointing", "topk"])
+@pytest.mark.parametrize("explain", ["gradient", "input-x-gradient"])
+def test_a_run_without_regions_is_undecided(asked: str, explain: str):
+    options = {"attention": asked} | ({"mask": "auto:bright=0.2,grow=1"} if asked in ("object", "pointing") else {})
+    if explain != "gradient" and asked in ("pointing", "topk"):
+        return
+    specs, late = ["brightness", "translate:dx=1"], Budget(Limits(timeout_seconds=1e-9))
+    result = verify("M-FNN-100", "mnist:69993", specs, method="map", explain=explain, budget=late, **options)
+    assert result.region_count == 0
+    assert result.areas[Label.UNDECIDED] == (1.0, 1.0)

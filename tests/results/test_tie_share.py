@@ -232,3 +232,11 @@ def test_a_share_that_is_not_known():
     assert ties_sentences((0.0, 1.0)) == [
         "It is not known where entries of a maximum tie and the attention depends on the rule (the first one wins)."
     ]
+
+
+@pytest.mark.parametrize("chosen", ["abs", "mean"])
+def test_a_filter_may_hide_the_rule(chosen):
+    result = ask(pooled([[0, 1]]), SATURATED, "brightness:0..0.8", filter=chosen)
+    low, high = result.tie_share
+    assert low == 0.0
+    assert high == pytest.approx(0.5, abs=1e-6)

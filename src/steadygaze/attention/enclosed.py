@@ -11,6 +11,7 @@ import numpy as np
 from ..tolerances import LEAST, UNIT, gamma
 from .inconsistency import Inconsistency
 from .measures import Border
+from .measures.distance import DISTANCE
 from .polynomials import Parts
 
 MORE = 1.0 + 1e-9
@@ -20,9 +21,9 @@ MORE = 1.0 + 1e-9
 class Strips(NamedTuple):
     """The loss on N parts at one limit: surely kept for s in inner (N, 2), surely lost outside outer (N, 2).
 
-    s is t times the direction in along (N, D); ends (N, 2) is its range. reach (N, 2) encloses the loss. gap (N,): the
-    distance between both planes; doubt (N,): what errors of maps contribute to it; floor (N,): what all errors do, of
-    which smaller parts have no less.
+    s is t times the direction in along (N, D); ends (N, 2) is its range. reach (N, 2) encloses the loss. doubt (N,):
+    what errors of maps contribute to the distance between both planes. In units of the loss, gap (N,) is how far the
+    border may be from a plane, and floor (N,) is the part of it that errors cause, which halving a part does not reduce.
     """
 
     inner: np.ndarray
@@ -45,6 +46,9 @@ class EnclosedLoss:
         assert curves.layout is not None
         self.layout, self.measure, self.origins = curves.layout, curves.measure, origins
         self.coefficients, self.errors, factor, other = self.layout.split(curves.sums[curve])
+        if self.measure != DISTANCE:
+            # A map that is surely zero has no attention, whatever the expected map.
+            other = np.where(error == 0.0, 0.0, other)
         with np.errstate(invalid="ignore"):
             # No gradient counts where all factors are zero, whatever its error.
             self.error = np.where(factor > 0.0, (error + other) * factor, 0.0) * MORE
@@ -75,8 +79,8 @@ class EnclosedLoss:
         centre = (parts.middle * along).sum(axis=1)
         with np.errstate(invalid="ignore", divide="ignore"):
             kept, lost = centre + (-high - off - value) / length, centre + (-low + off - value) / length
-            gap, doubt = (high - low) / length, 2.0 * self.error / length
-            floor = self.remainder(parts.middles, limit) / length
+            gap, floor = high - low, self.remainder(parts.middles, limit)
+            doubt = 2.0 * self.error / length
         kept = np.where(is_flat | np.isnan(kept), -np.inf, kept)
         lost = np.where(is_flat | np.isnan(lost), np.inf, lost)
         reach = border.reach

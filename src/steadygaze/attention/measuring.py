@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import lru_cache
+from math import prod
 
 import numpy as np
 
@@ -112,7 +113,7 @@ def measure_shapes(
     table.fill(patterns, np.zeros((len(distinct), 2)), max_flips=flips, threads=threads, may_compress=False)
     everyone = np.arange(len(pattern))
     found = Inconsistency.empty(everyone, 0 * everyone, pattern.astype(np.int64), len(original), original.size)
-    numbers = sums.numbers.reshape(len(pattern), -1)
+    numbers = sums.numbers.reshape(len(pattern), prod(sums.numbers.shape[1:]))
     return replace(found, sums=numbers, measure=options.measure, is_factored=layout is None, layout=layout)
 
 

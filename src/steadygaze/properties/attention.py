@@ -138,6 +138,8 @@ def _is_open(labels: AttentionLabels, finest: float) -> np.ndarray:
 
 
 def _label(curves: Inconsistency, spans: Spans, delta: float, slack: np.ndarray) -> AttentionLabels:
+    if not len(curves.curve):
+        return unknown_attention(spans, delta)
     if curves.is_factored:
         return AttentionLabels(delta, *planes(curves, spans, delta, slack))
     if curves.layout is not None:

@@ -114,9 +114,8 @@ def tie_volumes(
     is_unknown, surely = np.ones(len(regions), dtype=bool), 0.0
     certain = np.setdiff1d(np.arange(len(regions)), uncertain)
     for group, matters in depending(compound, regions, options, certain, part=part, budget=budget):
-        # Black pixels may hide a change of gradients that are multiplied by the image.
-        is_unknown[group] = matters is None or (matters and options.method.factor_baseline is not None)
-        surely += float(volumes[group].sum()) if matters and not is_unknown[group[0]] else 0.0
+        is_unknown[group] = matters is None
+        surely += float(volumes[group].sum()) if matters else 0.0
     return TieVolumes(surely, float(volumes[is_unknown].sum()))
 
 
@@ -169,11 +168,14 @@ def decide_ties(
     """
     order = np.argsort(-volumes, kind="stable")
     ties = _Ties(compound, options, part)
+    # A filter, or black pixels of an image that multiplies the gradients, may hide a change of the gradients.
+    may_hide = bool(options.filter.steps) or options.method.factor_baseline is not None
     for start in range(0, len(order), BATCH):
         if ties.work_left <= 0 or is_over(budget, OPTIONAL):
             return
         batch = order[start : start + BATCH]
-        yield from zip(batch.tolist(), ties.decide(points(batch)), strict=True)
+        for number, matters in zip(batch.tolist(), ties.decide(points(batch)), strict=True):
+            yield number, None if matters and may_hide else matters
 
 
 def _grouped(numbers: np.ndarray, count: int) -> list[np.ndarray]:
