@@ -117,10 +117,11 @@ def machine() -> dict[str, Any]:
 
 
 def commit() -> str:
-    """The commit of the checkout, with `+changes` if tracked files differ from it; `unknown` outside of git."""
+    """The commit of the checkout, with `+changes` if tracked files other than results differ; `unknown` outside of git."""
+    results = f":(exclude){RESULTS.relative_to(CHECKOUT)}"
     try:
         found = _git("rev-parse", "HEAD")
-        return found + ("+changes" if _git("status", "--porcelain", "--untracked-files=no") else "")
+        return found + ("+changes" if _git("status", "--porcelain", "--untracked-files=no", "--", ".", results) else "")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
 

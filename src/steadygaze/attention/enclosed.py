@@ -23,7 +23,7 @@ class Strips(NamedTuple):
 
     s is t times the direction in along (N, D); ends (N, 2) is its range. reach (N, 2) encloses the loss. doubt (N,):
     what errors of maps contribute to the distance between both planes. In units of the loss, gap (N,) is how far the
-    border may be from a plane, and floor (N,) is the part of it that errors cause, which halving a part does not reduce.
+    border may be from a plane, and floor (N,) the part of it that errors cause, which halving a part does not reduce.
     """
 
     inner: np.ndarray
