@@ -117,7 +117,7 @@ def machine() -> dict[str, Any]:
 
 
 def commit() -> str:
-    """The commit of the checkout, with `+changes` if tracked files other than results differ; `unknown` outside of git."""
+    """The commit of the checkout, with `+changes` if files other than results differ; `unknown` outside of git."""
     results = f":(exclude){RESULTS.relative_to(CHECKOUT)}"
     try:
         found = _git("rev-parse", "HEAD")
