@@ -17,7 +17,7 @@ Array = np.ndarray
 Network = Callable[[torch.Tensor], dict[str, torch.Tensor]]
 """Images (N, C, H, W) to the results of all nodes by name; `logits` is (N, K)."""
 
-NO_ATTENTION = 2.0
+NO_ATTENTION = 3.0
 BATCH = 64
 
 

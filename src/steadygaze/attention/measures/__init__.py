@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from ..inconsistency import Inconsistency
     from ..polynomials import Forms
 
-NO_ATTENTION = 2.0
-"""The loss of a map that is zero everywhere: no limit allows it."""
+NO_ATTENTION = 3.0
+"""The loss of a map that is zero everywhere: no limit allows it. All other losses are at most 2 (a cosine of −1)."""
 WEIGHT_ERROR = 1e-10
 """A bound on the error of a moved weight: a few roundings of numbers up to the width of an image of 10⁴ pixels."""
 MOVED = 1e-12

@@ -8,7 +8,7 @@ from ...words import ALL_DIGITS, rounded, rounded_down
 
 GRADIENT = "gradient"
 NONE = "no attention: the maps are zero everywhere"
-TOO_LARGE = 1.5
+TOO_LARGE = 2.5
 """For properties other than the distance, a loss above this means a map without attention."""
 
 

@@ -2,7 +2,7 @@
 "use strict";
 
 // The loss of a map that is zero everywhere, as in attention/measures.
-const SG_NO_ATTENTION = 2;
+const SG_NO_ATTENTION = 3;
 
 const SgMaps = {
   minus(map, other) { return map.map((value, i) => value - other[i]); },
