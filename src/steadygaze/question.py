@@ -26,7 +26,7 @@ from .attention.methods import GRADIENT, Method, attended
 from .attention.options import AttentionOptions
 from .class_names import class_numbers, names_for
 from .compound import Compound
-from .errors import ImageError, ModelError, OptionError
+from .errors import OptionError
 from .image_fit import UNFITTED, ImageFit
 from .images import fit_image
 from .inputs import ImageLike, ModelLike, PerturbationsLike, given_image, given_model, given_perturbations
@@ -284,22 +284,7 @@ class Question:
     @cached_property
     def label(self) -> int:
         """The class that the network in real numbers predicts for the unperturbed image; a tie is an error."""
-        if not np.isfinite(self.unperturbed.logits).all():
-            raise ImageError(f"{self.image_name}: the logits are not finite; check the weights and the preprocessing")
-        try:
-            winners = self.unperturbed.winners
-        except ModelError as error:
-            raise ImageError(
-                f"{self.image_name}: float64 cannot decide which class wins on the unperturbed image, and there is no "
-                f"exact arithmetic for this network ({error}); choose another image"
-            ) from None
-        if len(winners) > 1:
-            tied = ", ".join(self.names[j] for j in winners)
-            raise ImageError(
-                f"{self.image_name}: the classes {tied} are tied on the unperturbed image, so there is no label to "
-                "keep; choose another image"
-            )
-        return winners[0]
+        return self.unperturbed.label(self.image_name, self.names)
 
     @cached_property
     def agreement(self) -> Agreement:

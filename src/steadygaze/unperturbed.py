@@ -16,7 +16,7 @@ from .attention.methods import GradientMethod
 from .attention.options import AttentionOptions
 from .bounds.bounder import Bounder
 from .compound import Compound
-from .errors import ModelError
+from .errors import ImageError, ModelError
 from .network.doubts import count_kinks
 from .properties.pattern_points import PatternPoints, has_windows
 
@@ -81,6 +81,25 @@ class Unperturbed:
         if self.attention.method.factor_baseline is not None:
             size *= self.attention.filter.lipschitz(self.attention.distance.value)
         return size * (1.0 + 1e-9) if math.isfinite(size) else math.inf
+
+    def label(self, image_name: str, names: Sequence[str]) -> int:
+        """The class that the network in real numbers predicts; ImageError if classes tie, or if none is proved."""
+        if not np.isfinite(self.logits).all():
+            raise ImageError(f"{image_name}: the logits are not finite; check the weights and the preprocessing")
+        try:
+            winners = self.winners
+        except ModelError as error:
+            raise ImageError(
+                f"{image_name}: float64 cannot decide which class wins on the unperturbed image, and there is no exact "
+                f"arithmetic for this network ({error}); choose another image"
+            ) from None
+        if len(winners) > 1:
+            tied = ", ".join(names[j] for j in winners)
+            raise ImageError(
+                f"{image_name}: the classes {tied} are tied on the unperturbed image, so there is no label to keep; "
+                "choose another image"
+            )
+        return winners[0]
 
     def notes(self, names: Sequence[str], label: int, *, asks_maps: bool) -> Iterator[str]:
         """Sentences about choices and doubts; asks_maps: whether the question depends on the maps of this image."""

@@ -10,7 +10,7 @@ import pytest
 from steadygaze import load
 from steadygaze.cli.boundary_text import certainty_text, describe_boundary, reach_text
 from steadygaze.report.figures import boundary
-from steadygaze.results.summary import BoundarySummary
+from steadygaze.results.boundary_summary import BoundarySummary
 from support.command_line import SMALL, Runner
 
 PLANE = (

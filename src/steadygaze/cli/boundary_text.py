@@ -8,7 +8,8 @@ from rich.table import Table
 from rich.text import Text
 
 from ..labels import Property, Verdict
-from ..results.summary import BoundarySummary, kinks_text
+from ..results.boundary_summary import BoundarySummary
+from ..results.summary import kinks_text
 from ..tolerances import TOUCH
 from ..words import counted, named_theta, number_text, percent_up, share_text
 from .answer_text import Facts, property_text, question_text

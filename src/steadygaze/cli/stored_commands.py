@@ -285,7 +285,7 @@ def boundary(
     a map must be complete; undecided boxes of a refinement count as not kept. The exit code is 0, or with
     --exit-code that of the verdict for this property.
     """
-    from ..results.summary import summarise_boundary  # noqa: PLC0415 (slow to import)
+    from ..results.boundary_summary import summarise_boundary  # noqa: PLC0415 (slow to import)
     from .boundary_text import describe_boundary  # noqa: PLC0415 (slow to import)
     from .printing import load_at, print_json  # noqa: PLC0415 (slow to import)
 

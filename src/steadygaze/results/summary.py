@@ -17,9 +17,8 @@ from ..attention.asking import AttentionFacts
 from ..attention.measures import Measure
 from ..attention.measures.distance import DISTANCE
 from ..attention.measures.wording import Stated
-from ..boundary import Boundary, Component, Enclave
 from ..errors import StoreError
-from ..labels import Kept, Label, Property, Status, Verdict
+from ..labels import Label, Property, Status, Verdict
 from ..properties.nearest import Nearest
 from ..properties.pattern_points import has_windows
 from ..question_facts import DomainFacts, ImageFacts, ModelFacts
@@ -267,32 +266,6 @@ class Summary(AnswerFacts, frozen=True, kw_only=True):
         return next((theta for theta in thetas if theta is not None), None)
 
 
-class BoundarySummary(AnswerFacts, frozen=True, kw_only=True):
-    """An outermost boundary; `verdict` is that of its property."""
-
-    regions: int
-    satisfying_share: float
-    reachable_share: float
-    unreachable_share: float
-    enclosed_share: float
-    farthest: dict[str, Any] | None
-    components: list[dict[str, Any]]
-    enclaves: list[dict[str, Any]]
-    starts: int
-    undecided: dict[str, Any]
-
-    def cautious(self, areas: Mapping[str, Bounds]) -> Self:
-        """The summary with proved shares: without the strips of pieces that are too close to a threshold."""
-        name = {Property.CR: Label.CR, Property.AR: Label.AR, Property.BOTH: "CR&AR"}[self.property]
-        strips = self.undecided["strip_share"]
-        return msgspec.structs.replace(
-            self,
-            reachable_share=max(0.0, self.reachable_share - strips),
-            enclosed_share=max(0.0, self.enclosed_share - strips),
-            satisfying_share=min(self.satisfying_share, areas[name][0]),
-        )
-
-
 def summarise(result: Result) -> Summary:
     """The summary of a result."""
     question, answer, tiling = result.question, result.answer, result.tiling
@@ -335,33 +308,11 @@ def summarise(result: Result) -> Summary:
         "stopped": None if result.stopped is None else str(result.stopped),
         "notes": [*notes, *result.findings.notes],
     }
-    return Summary(**_common(result, result.verdict, question.property) | more | tiling.facts(answer))
+    return Summary(**common_facts(result, result.verdict, question.property) | more | tiling.facts(answer))
 
 
-def summarise_boundary(result: Result, boundary: Boundary) -> BoundarySummary:
-    """The summary of a boundary."""
-    return BoundarySummary(
-        **_common(result, result.verdict_of(boundary.wanted), boundary.wanted),
-        regions=result.region_count,
-        satisfying_share=boundary.satisfying_share,
-        reachable_share=boundary.reachable_share,
-        unreachable_share=boundary.unreachable_share,
-        enclosed_share=boundary.enclosed_share,
-        farthest=(
-            None if boundary.farthest is None else {"theta": boundary.farthest.tolist(), "distance": boundary.distance}
-        ),
-        components=[_component(component) for component in boundary.components],
-        enclaves=[_enclave(enclave) for enclave in boundary.enclaves],
-        starts=boundary.starts,
-        undecided={
-            "share": boundary.share(boundary.kept == Kept.UNKNOWN),
-            "pieces_beside": len(boundary.undecided),
-            "strip_share": boundary.strip_share,
-        },
-    )
-
-
-def _common(result: Result, verdict: Verdict, wanted: Property) -> dict[str, Any]:
+def common_facts(result: Result, verdict: Verdict, wanted: Property) -> dict[str, Any]:
+    """The fields of `AnswerFacts` for a result, and a verdict on a property."""
     question = result.question
     facts = question.describe()
     return {
@@ -426,25 +377,3 @@ def ties_sentences(share: Bounds | None) -> list[str]:
 
 def _finite(number: float) -> float | None:
     return float(number) if math.isfinite(number) else None
-
-
-def _component(component: Component) -> dict[str, Any]:
-    return {
-        "measure": component.measure,
-        "touches_border": component.touches_border,
-        "share_beyond": component.share,
-        "inner_regions": component.inner.tolist(),
-        "outer_regions": component.outer.tolist(),
-    }
-
-
-def _enclave(enclave: Enclave) -> dict[str, Any]:
-    return {
-        "share": enclave.share,
-        "satisfying_share": enclave.satisfying_share,
-        "measure": enclave.measure,
-        "nearest": {"theta": enclave.theta.tolist(), "distance": enclave.distance},
-        "regions": enclave.regions.tolist(),
-        "inner_regions": enclave.inner.tolist(),
-        "outer_regions": enclave.outer.tolist(),
-    }

@@ -19,10 +19,11 @@ from ...boundary import Boundary
 from ...errors import OptionError
 from ...labels import Label, Verdict
 from ...properties.nearest import Nearest
+from ...results.boundary_summary import BoundarySummary, summarise_boundary
 from ...results.claims import Violation
 from ...results.result import Result
 from ...results.strayed import place_text, strayed_pixels
-from ...results.summary import BoundarySummary, Summary, summarise_boundary
+from ...results.summary import Summary
 from ...words import counted, margin_text, named_theta, percent_down, percent_up, rounded, rounded_down, rounded_up
 from ..drawing.colours import MAP_SHADES
 from ..drawing.exhibits import CLOSEST_VIOLATION, ShownMaps, is_apart

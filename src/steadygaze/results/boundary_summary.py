@@ -1,0 +1,82 @@
+"""The summary of an outermost boundary: one typed record, which `steadygaze boundary --json` prints."""
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import msgspec
+
+from ..boundary import Boundary, Component, Enclave
+from ..labels import Kept, Label, Property
+from .result import Result
+from .summary import AnswerFacts, Bounds, common_facts
+
+
+class BoundarySummary(AnswerFacts, frozen=True, kw_only=True):
+    """An outermost boundary; `verdict` is that of its property."""
+
+    regions: int
+    satisfying_share: float
+    reachable_share: float
+    unreachable_share: float
+    enclosed_share: float
+    farthest: dict[str, Any] | None
+    components: list[dict[str, Any]]
+    enclaves: list[dict[str, Any]]
+    starts: int
+    undecided: dict[str, Any]
+
+    def cautious(self, areas: Mapping[str, Bounds]) -> Self:
+        """The summary with proved shares: without the strips of pieces that are too close to a threshold."""
+        name = {Property.CR: Label.CR, Property.AR: Label.AR, Property.BOTH: "CR&AR"}[self.property]
+        strips = self.undecided["strip_share"]
+        return msgspec.structs.replace(
+            self,
+            reachable_share=max(0.0, self.reachable_share - strips),
+            enclosed_share=max(0.0, self.enclosed_share - strips),
+            satisfying_share=min(self.satisfying_share, areas[name][0]),
+        )
+
+
+def summarise_boundary(result: Result, boundary: Boundary) -> BoundarySummary:
+    """The summary of a boundary."""
+    return BoundarySummary(
+        **common_facts(result, result.verdict_of(boundary.wanted), boundary.wanted),
+        regions=result.region_count,
+        satisfying_share=boundary.satisfying_share,
+        reachable_share=boundary.reachable_share,
+        unreachable_share=boundary.unreachable_share,
+        enclosed_share=boundary.enclosed_share,
+        farthest=(
+            None if boundary.farthest is None else {"theta": boundary.farthest.tolist(), "distance": boundary.distance}
+        ),
+        components=[_component(component) for component in boundary.components],
+        enclaves=[_enclave(enclave) for enclave in boundary.enclaves],
+        starts=boundary.starts,
+        undecided={
+            "share": boundary.share(boundary.kept == Kept.UNKNOWN),
+            "pieces_beside": len(boundary.undecided),
+            "strip_share": boundary.strip_share,
+        },
+    )
+
+
+def _component(component: Component) -> dict[str, Any]:
+    return {
+        "measure": component.measure,
+        "touches_border": component.touches_border,
+        "share_beyond": component.share,
+        "inner_regions": component.inner.tolist(),
+        "outer_regions": component.outer.tolist(),
+    }
+
+
+def _enclave(enclave: Enclave) -> dict[str, Any]:
+    return {
+        "share": enclave.share,
+        "satisfying_share": enclave.satisfying_share,
+        "measure": enclave.measure,
+        "nearest": {"theta": enclave.theta.tolist(), "distance": enclave.distance},
+        "regions": enclave.regions.tolist(),
+        "inner_regions": enclave.inner.tolist(),
+        "outer_regions": enclave.outer.tolist(),
+    }
