@@ -17,6 +17,7 @@ EXAMPLES = re.findall(r"```python (\S+)\n(.*?)```", TEXT, re.DOTALL)
 
 HISTOGRAM = re.search(r'\n( *"histogram": .*\n)', TEXT)[1]
 CORNERS = re.search(r'\n( *corners=".*\n)', TEXT)[1]
+OVERLOAD = re.search(r'\n( *method: Literal.*\n)', TEXT)[1]
 ENTRIES = (
     (
         "report/figures/__init__.py",
@@ -25,12 +26,17 @@ ENTRIES = (
     ),
     ("report/figures/__init__.py", "from .map import", "from .histogram import histogram_figure\nfrom .map import"),
     ("engines/__init__.py", "ENGINES = Engines(\n", f"ENGINES = Engines(\n{CORNERS}"),
+    ("api.py", '    method: Literal["bfs"],\n', OVERLOAD),
 )
 """The lines that the text asks for in files that exist: (file, before, after)."""
 
 SCRIPT = """
+from typing import get_args, get_overloads, get_type_hints
 import numpy as np, steadygaze
+from steadygaze.engines import METHODS
 from steadygaze.perturbation import parse_spec
+methods = [get_args(get_type_hints(one)["method"]) for one in get_overloads(steadygaze.verify)]
+assert sorted(sum(methods, ())) == sorted(METHODS), methods
 half = parse_spec("half:0..0.2")
 image = np.random.default_rng(1).random((1, 6, 6))
 offset, slope = half.change(image, 0.0, 0.2)
