@@ -19,7 +19,7 @@ from .attention.distances import Distance
 from .attention.filters import Filter
 from .attention.inconsistency import original_maps
 from .attention.masks import MaskLike
-from .attention.measures import Measure
+from .attention.measures import Measure, find_measures
 from .attention.measures.distance import DISTANCE
 from .attention.measures.wording import Stated
 from .attention.methods import GRADIENT, Method, attended
@@ -382,7 +382,7 @@ OPTIONS = {
     ),
     "attention": QuestionOption(
         lambda text: Measure.parse(text).name,
-        "the property of attention: `distance`, `object`, `pointing`, `alike` or `topk`", "distance",
+        "the property of attention: " + ", ".join(f"`{name}`" for name in find_measures()), "distance",
     ),
     "delta": threshold_option("distance", "the threshold of `distance` as given, absolute or in percent", "3"),
     "tau": threshold_option("object", "the threshold of `object` as given"),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from steadygaze.attention.measures import find_measures
 from support.command_line import SMALL, Runner
 
 MASK = ("--mask", "auto:bright=0.2,grow=1")
@@ -26,6 +27,7 @@ def masks(place: Path) -> Path:
 
 CASES = [
     (("--attention", "objct"), "Did you mean object?"),
+    (("--attention", "distant"), f"--attention is 'distant'; expected {', '.join(find_measures())}"),
     ((*OBJECT, "--mask", "wide.png"), "mask wide.png: is 32 × 20, but the image is 28 × 28"),
     ((*OBJECT, "--mask", "empty.png"), "mask empty.png: is empty"),
     ((*OBJECT, "--mask", "full.png"), "mask full.png: is full"),

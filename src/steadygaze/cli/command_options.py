@@ -131,6 +131,12 @@ def pictures(name: str, text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(words))
 
 
+def _measure_name(name: str, text: str) -> str:
+    from ..attention.measures import find_measures  # noqa: PLC0415 (slow to import)
+
+    return str(one_of(*find_measures())(name, text))
+
+
 def _threshold_of(attention: str) -> Reader:
     """A reader of thresholds of a property of attention: it keeps the text."""
 
@@ -193,7 +199,7 @@ AttentionOption = Annotated[str, option(
     "When attention counts as kept. distance: the maps stay close to the expected ones (the paper's property); object: "
     "their mass stays on the object; pointing: their largest value lies on the object; alike: they point the same way "
     "as the expected ones; topk: they keep their strongest pixels.", QUESTION,
-    read=one_of("distance", "object", "pointing", "alike", "topk"),
+    read=_measure_name,
 )]  # fmt: skip
 DeltaOption = Annotated[str | None, option(
     "--delta NUMBER|PERCENT",
