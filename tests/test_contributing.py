@@ -17,14 +17,13 @@ EXAMPLES = re.findall(r"```python (\S+)\n(.*?)```", TEXT, re.DOTALL)
 
 HISTOGRAM = re.search(r'\n( *"histogram": .*\n)', TEXT)[1]
 CORNERS = re.search(r'\n( *corners=".*\n)', TEXT)[1]
-OVERLOAD = re.search(r'\n( *method: Literal.*\n)', TEXT)[1]
+OVERLOAD = re.search(r"\n( *method: Literal.*\n)", TEXT)[1]
 ENTRIES = (
     (
-        "report/figures/__init__.py",
+        "report/figure_kinds.py",
         "KINDS: dict[str, FigureKind] = {\n",
         "KINDS: dict[str, FigureKind] = {\n" + HISTOGRAM,
     ),
-    ("report/figures/__init__.py", "from .map import", "from .histogram import histogram_figure\nfrom .map import"),
     ("engines/__init__.py", "ENGINES = Engines(\n", f"ENGINES = Engines(\n{CORNERS}"),
     ("api.py", '    method: Literal["bfs"],\n', OVERLOAD),
 )

@@ -38,6 +38,7 @@ ANSWERS = [
     (("campaign", "--help"), 0),
     (("campaign", "run", "--help"), 0),
     (("figure", "--help"), 0),
+    (("completion", "bash"), 0),
     (("models",), 0),
     (("nonsense",), 2),
     ((*MODEL, *QUESTION, "--nonsense"), 2),

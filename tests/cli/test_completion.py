@@ -7,8 +7,12 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
+from steadygaze.attention.measures import find_measures
+from steadygaze.attention.methods import find_methods
 from steadygaze.cli import app
-from steadygaze.cli.completion_command import bash_script, collect_words, fish_script, zsh_script
+from steadygaze.cli.completion_command import KNOWN, bash_script, collect_words, fish_script, zsh_script
+from steadygaze.perturbation.families import find_families
+from steadygaze.report import figure_kinds
 from support.command_line import Runner
 
 WORDS = list(collect_words(get_command(app)))
@@ -43,6 +47,7 @@ def complete(script: Path, place: Path, typed: list[str]) -> set[str]:
         (["campaign", "run", "--forc"], set()),
         (["report", "--no"], {"--no-weights"}),
         (["figure", "ti"], {"tiling"}),
+        (["figure", "se"], {"sections"}),
         (["verify", "M-FNN-100", "--perturb", "br"], {"brightness"}),
         (["verify", "M-FNN-100", "--explain", "gr"], {"gradcam", "gradient"}),
         (["verify", "M-FNN-100", "--mask", "a"], {"auto", "another.toml"}),
@@ -61,6 +66,13 @@ def test_bash_completes(script: Path, tmp_path: Path, typed: list[str], offered:
 def test_bash_offers_files_for_options_that_take_them(script: Path, tmp_path: Path):
     (tmp_path / "photo.png").touch()
     assert complete(script, tmp_path, ["verify", "m", "--image", "ph"]) == {"photo.png"}
+
+
+def test_words_come_from_the_lists_that_define_them():
+    words = {"figure kind": figure_kinds.KINDS, "--attention": find_measures(), "--perturb": find_families()}
+    for name, known in words.items():
+        assert set(KNOWN[name]()) == set(known)
+    assert set(KNOWN["--explain"]()) == set(find_methods())
 
 
 def test_every_command_and_option_is_in_every_script():

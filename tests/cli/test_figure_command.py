@@ -8,7 +8,7 @@ from typer.main import get_command
 
 import steadygaze
 from steadygaze.cli import app
-from steadygaze.report.figures import KINDS
+from steadygaze.report.figure_kinds import KINDS
 from support.command_line import SMALL, Runner
 
 

@@ -13,7 +13,8 @@ from steadygaze import OptionError, Result, StoreError
 from steadygaze.perturbation import Domain
 from steadygaze.report.drawing.exhibits import path_thetas
 from steadygaze.report.drawing.marks import place_badges
-from steadygaze.report.figures import KINDS, make_figure
+from steadygaze.report.figure_kinds import KINDS
+from steadygaze.report.figures import make_figure
 from steadygaze.report.figures.strip import line_through
 
 SCRIPT = "</script><script>alert(1)</script>"

@@ -91,6 +91,18 @@ def _families() -> tuple[str, ...]:
     return tuple(find_families())
 
 
+def _figure_kinds() -> tuple[str, ...]:
+    from ..report.figure_kinds import KINDS  # noqa: PLC0415 (slow to import)
+
+    return tuple(KINDS)
+
+
+def _measures() -> tuple[str, ...]:
+    from ..attention.measures import find_measures  # noqa: PLC0415 (slow to import)
+
+    return tuple(find_measures())
+
+
 def _explanations() -> tuple[str, ...]:
     from ..attention.methods import find_methods  # noqa: PLC0415 (slow to import)
 
@@ -105,11 +117,11 @@ def _plans() -> tuple[str, ...]:
 
 KNOWN: dict[str, Callable[[], tuple[str, ...]]] = {
     "verify model": _models,
-    "figure kind": lambda: ("map", "path", "strip", "boundary", "curve", "columns", "tiling", "visited"),
+    "figure kind": _figure_kinds,
     "completion shell": lambda: SHELLS,
     "campaign run file": _plans,
     "--perturb": _families,
-    "--attention": lambda: ("distance", "object", "pointing", "alike", "topk"),
+    "--attention": _measures,
     "--explain": _explanations,
     "--mask": lambda: ("auto", FILES),
 }

@@ -1,12 +1,9 @@
-"""The kinds of figures by name: the results and options of each, and the functions that make and write it.
+"""Figures of results: the request is checked, the module of its kind draws the figure, and its files are written."""
 
-Checks the request; the module of each kind draws the figure.
-"""
-
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import TypedDict, Unpack
+from typing import TypedDict, Unpack, cast
 from weakref import WeakKeyDictionary
 
 from matplotlib.axes import Axes
@@ -17,20 +14,14 @@ from ...errors import OptionError
 from ...results.result import Result
 from ...suggestions import did_you_mean
 from ...tolerances import MAX_MAP_PARAMETERS
-from ..drawing.exhibits import MOST_SHOWN, axis_of, checked_thetas, nearest_to_zero, path_thetas, thetas_along
+from ..drawing.exhibits import MOST_SHOWN
 from ..drawing.sheet import drawing_settings, figure_bytes, figure_files, refuse_in_the_way, write_figure
-from .boundary import boundaries_figure
-from .columns import columns_figure
-from .curve import curve_figure
+from ..figure_kinds import KINDS, FigureKind
 from .map import map_figure
 from .panel import draw_panel
-from .path import path_figure
 from .sections import sections_figure
-from .strip import strip_figure
-from .tiling import BY, tiling_figure
+from .tiling import BY
 from .visited import search_figure
-
-PATH_STEPS, STRIP_STEPS = 8, 6
 
 
 class Wishes(TypedDict, total=False):
@@ -45,81 +36,6 @@ class Wishes(TypedDict, total=False):
     along: str | int | None
     steps: int | None
     by: str | None
-
-
-@dataclass(frozen=True, eq=False)
-class FigureKind:
-    """A kind of figure: its content, its maker, its options and results.
-
-    takes: "map" (maps and refinements), "search", or "any". `make` gets one result, or a list if `is_of_several`.
-    """
-
-    shows: str
-    make: Callable[..., Figure]
-    options: frozenset[str] = frozenset()
-    takes: str = "map"
-    most_parameters: int | None = MAX_MAP_PARAMETERS
-    is_of_several: bool = False
-
-
-def _path(result: Result, wishes: Wishes) -> Figure:
-    domain = result.question.perturbed.domain
-    return path_figure(
-        result, path_thetas(domain, checked_thetas(domain, wishes.get("at", ())), wishes.get("steps") or PATH_STEPS)
-    )
-
-
-def _strip(result: Result, wishes: Wishes) -> Figure:
-    domain = result.question.perturbed.domain
-    held = [*checked_thetas(domain, wishes.get("at", ())), nearest_to_zero(domain)]
-    if len(held) > 2:
-        raise OptionError(f"strip takes one theta for the other parameters, but {len(held) - 1} are given; give one")
-    axis = axis_of(domain, wishes.get("along"))
-    return strip_figure(result, axis, thetas_along(domain, axis, held[0], wishes.get("steps") or STRIP_STEPS))
-
-
-def _boundary(result: Result, wishes: Wishes) -> Figure:
-    return boundaries_figure(result, checked_thetas(result.question.perturbed.domain, wishes.get("at", ())))
-
-
-def _tiling(result: Result, wishes: Wishes) -> Figure:
-    return tiling_figure(result, wishes.get("by") or result.question.property.value)
-
-
-KINDS: dict[str, FigureKind] = {
-    "map": FigureKind(
-        "classification, attention and both on the map, with example images", lambda result, _: map_figure(result)
-    ),
-    "path": FigureKind(
-        "images and predictions along a path of combinations", _path, frozenset(("at", "steps")),
-        most_parameters=None,
-    ),
-    "strip": FigureKind(
-        "images, actual and expected maps and inconsistency along one parameter", _strip,
-        frozenset(("at", "along", "steps")), most_parameters=None,
-    ),
-    "sections": FigureKind(
-        "the effect of each parameter alone and of each pair, through zero and the nearest violation (of refinements)",
-        lambda result, _: sections_figure(result), most_parameters=None,
-    ),
-    "boundary": FigureKind(
-        "the outermost boundaries of label and attention side by side, with images", _boundary, frozenset(("at",))
-    ),
-    "curve": FigureKind(
-        "the share that keeps its attention against every threshold, with proved bounds",
-        lambda result, _: curve_figure(result), most_parameters=None,
-    ),
-    "columns": FigureKind(
-        "maps of several networks under each perturbation: columns (O), (B), (P), (T)",
-        lambda results, wishes: columns_figure(results, wishes.get("at", ())), frozenset(("at",)),
-        most_parameters=None, is_of_several=True,
-    ),
-    "tiling": FigureKind("all regions with their edges, by label or pattern", _tiling, frozenset(("by",)), takes="any"),
-    "visited": FigureKind(
-        "the regions that a search visited, by phase and label", lambda result, _: search_figure(result), takes="search"
-    ),
-}  # fmt: skip
-"""All kinds of figures."""
 
 
 _DRAWN: WeakKeyDictionary[Result, dict[str, bytes]] = WeakKeyDictionary()
@@ -211,7 +127,9 @@ def make_figure(
         _check_result(kind, chosen, result)
     drawn = [result.with_options({"delta": delta, "tau": tau, "gamma": gamma, "top": top}) for result in drawn]
     with drawing_settings():
-        return chosen.make(drawn if chosen.is_of_several else drawn[0], wishes)
+        make = getattr(import_module(f"{__name__}.{chosen.module}"), chosen.function)
+        options = {name: value for name, value in wishes.items() if name in chosen.options and value is not None}
+        return cast(Figure, make(drawn if chosen.is_of_several else drawn[0], **options))
 
 
 def check_request(

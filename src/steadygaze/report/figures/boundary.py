@@ -12,6 +12,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba_array
 from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
 
 from ...boundary import Boundary
 from ...compound import Compound
@@ -20,7 +21,7 @@ from ...results.point import Point
 from ...results.result import Result
 from ...words import caption_theta, counted, percent_down, percent_up, rounded
 from ..drawing.colours import CHANGED_INK, INK, UNKNOWN, WINNERS, Row
-from ..drawing.exhibits import CAPTION, Exhibit, choose_beside, show_image, write_caption
+from ..drawing.exhibits import CAPTION, Exhibit, checked_thetas, choose_beside, show_image, write_caption
 from ..drawing.marks import mark_section
 from ..drawing.outlines import image_outlines
 from ..drawing.raster import add_lines, add_picture, all_pixel_owners, colour_grid, hatch_grid, name_axes, set_limits
@@ -121,10 +122,10 @@ def boundary_text(boundary: Boundary) -> str:
     return f"{inside} of the domain lies inside the outermost boundary"
 
 
-def boundaries_figure(result: Result, thetas: Sequence[np.ndarray]) -> Figure:
+def boundaries_figure(result: Result, at: Sequence[ArrayLike] = ()) -> Figure:
     """Both boundaries side by side with images between them, at thetas (d,) or by default at instructive ones."""
     boundaries = {wanted: result.boundary(wanted) for wanted in (Property.CR, Property.AR)}
-    given = [result.at(theta) for theta in thetas]
+    given = [result.at(theta) for theta in checked_thetas(result.question.perturbed.domain, at)]
     exhibits = tuple(Exhibit(_title(result, point), point) for point in given) or _chosen(result, boundaries)
     sheet = _draw_both(result, boundaries, exhibits, make_sections(result))
     facts = [extent_text(result), delta_text(result), attention_text(result.question)]

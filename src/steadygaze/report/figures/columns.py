@@ -51,9 +51,9 @@ class NetworkRows:
     points: dict[MapColumn, Point]
 
 
-def columns_figure(results: Sequence[Result], thetas: Sequence[ArrayLike]) -> Figure:
+def columns_figure(results: Sequence[Result], at: Sequence[ArrayLike] = ()) -> Figure:
     """Results of one image under several networks, each perturbation at its strongest, or at given thetas (d,)."""
-    networks = group_networks(results, thetas)
+    networks = group_networks(results, at)
     columns = order_columns([column for network in networks for column in network.points])
     width = max(NARROWEST, LEFT + NAMES + len(columns) * PITCH + COLOUR_BAR + RIGHT)
     pitch = CAPTION + 2 * (SIDE + GAP) + GAUGE + BLOCK_GAP

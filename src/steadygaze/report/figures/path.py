@@ -4,11 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
 
 from ...results.result import Result
 from ...words import counted, rounded
 from ..drawing.colours import View
-from ..drawing.exhibits import CAPTION, Exhibit, show_image, write_caption
+from ..drawing.exhibits import CAPTION, Exhibit, checked_thetas, path_thetas, show_image, write_caption
 from ..drawing.marks import NUMBERS, add_dashes, mark_along, mark_section
 from ..drawing.raster import draw_view, name_axes, pixel_owners
 from ..drawing.sections import Section, make_sections
@@ -27,9 +28,14 @@ CHANGED_FRAME = 2.6
 """Width of the frame of an image whose label changed."""
 
 
-def path_figure(result: Result, thetas: np.ndarray) -> Figure:
-    """Images at thetas (N, d) in the order of a path; with one or two parameters also the path on the map."""
-    dimension = result.question.perturbed.domain.dimension
+STEPS = 8
+"""The number of images, unless it is given."""
+
+
+def path_figure(result: Result, at: Sequence[ArrayLike] = (), steps: int | None = None) -> Figure:
+    """Images along a path through thetas (d,); with one or two parameters also the path on the map."""
+    domain = result.question.perturbed.domain
+    thetas, dimension = path_thetas(domain, checked_thetas(domain, at), steps or STEPS), domain.dimension
     margins = [(rounded(point.margin, 3), point) for point in map(result.at, thetas)]
     exhibits = [Exhibit(f"margin {text}" if point.theta.any() else "unperturbed", point) for text, point in margins]
     has_panel = dimension == 2

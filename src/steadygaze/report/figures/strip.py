@@ -9,7 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
 
+from ...errors import OptionError
 from ...results.delta_answer import DeltaAnswer
 from ...results.result import Result
 from ...tolerances import BESIDE, MAX_MAP_PARAMETERS
@@ -19,12 +21,16 @@ from ..drawing.exhibits import (
     CAPTION,
     Exhibit,
     ShownMaps,
+    axis_of,
+    checked_thetas,
     common_scale,
     draw_gauge,
     longest_gauge,
+    nearest_to_zero,
     show_image,
     show_pair,
     show_scale,
+    thetas_along,
     write_caption,
     write_map_names,
 )
@@ -42,6 +48,8 @@ CURVE_PITCH = CURVE + 0.15
 CURVES = 2 * CURVE_PITCH
 """Height of both curves in inches, without the name of the axis."""
 
+STEPS = 6
+"""The number of images, unless it is given."""
 SAMPLES_PER_DOMAIN = 1000
 
 TOUCHING = 1e-9
@@ -82,6 +90,18 @@ class Profile:
     margin_bounds: np.ndarray
     inconsistency_bounds: np.ndarray
     gaps: np.ndarray
+
+
+def strip_along(
+    result: Result, at: Sequence[ArrayLike] = (), along: str | int | None = None, steps: int | None = None
+) -> Figure:
+    """A strip along one parameter, by its number or name; `at` holds the theta of the others, by default near zero."""
+    domain = result.question.perturbed.domain
+    held = [*checked_thetas(domain, at), nearest_to_zero(domain)]
+    if len(held) > 2:
+        raise OptionError(f"strip takes one theta for the other parameters, but {len(held) - 1} are given; give one")
+    axis = axis_of(domain, along)
+    return strip_figure(result, axis, thetas_along(domain, axis, held[0], steps or STEPS))
 
 
 def strip_figure(result: Result, axis: int, thetas: np.ndarray) -> Figure:

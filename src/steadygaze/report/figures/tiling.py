@@ -53,8 +53,9 @@ MIXED_BOX = "#e3e3e3"
 """A box, which may hold many patterns."""
 
 
-def tiling_figure(result: Result, by: str) -> Figure:
-    """The tiling of a map, a refinement or a search, coloured by "cr", "ar", "both" or "pattern"."""
+def tiling_figure(result: Result, by: str | None = None) -> Figure:
+    """The tiling of a result, coloured by "cr", "ar", "both" or "pattern"; by default, by its property."""
+    by = by or result.question.property.value
     sections, box_edges = _tile_sections(result)
     tiles = result.tiling.tiles(result.answer)
     view = _by_pattern(tiles) if by == "pattern" else _by_label(tiles, by, result.question.attention.measure)
