@@ -211,8 +211,11 @@ def test_a_stored_plan_is_checked(folder: Path):
 
 
 def test_a_plan_that_is_not_there():
-    with pytest.raises(SteadygazeError, match=rf"papers: no such file; .* one: {', '.join(BUNDLED)}"):
-        read_plan("papers")
+    expected = f"no such file; expected a plan in TOML, or the name of a bundled one: {', '.join(BUNDLED)}"
+    for name, guess in (("papers", ". Did you mean paper?"), ("quick", "")):
+        with pytest.raises(SteadygazeError) as error:
+            read_plan(name)
+        assert str(error.value) == f"{name}: {expected}{guess}"
 
 
 def test_keys_name_files():

@@ -59,9 +59,10 @@ def read_plan(text: str | Path) -> Plan:
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
+        guess = did_you_mean(str(text), BUNDLED)
         raise OptionError(
-            f"{text}: no such file;{did_you_mean(str(text), BUNDLED)} expected a plan in TOML, or the name of a "
-            f"bundled one: {', '.join(BUNDLED)}"
+            f"{text}: no such file; expected a plan in TOML, or the name of a bundled one: {', '.join(BUNDLED)}"
+            f"{'.' if guess else ''}{guess}"
         ) from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
