@@ -164,8 +164,8 @@ def reference() -> str:
     keys = [(", ".join(f"`{key}`" for key in name.split(", ")), text) for name, text in JSON_KEYS.items()]
     lines += _table(("key", "meaning"), iter(keys))
     lines += [
-        "In `area` of a refinement, `undecided` is that of the property asked; without attention the shares of AR and "
-        "IR are unknown. These keys tell about a refinement alone:",
+        "In `area` of a refinement, `undecided` refers to the property of the question. Without attention, the shares "
+        "of AR and IR are unknown. Only refinements have these keys:",
         "",
     ]
     rows = [(", ".join(f"`{key}`" for key in name.split(", ")), text) for name, text in REFINE_KEYS.items()]
@@ -174,8 +174,8 @@ def reference() -> str:
     lines += [
         f"A search does not know {unknown}, and has no `witnesses`. With up to three parameters, `area` of a bfs has "
         "the shares that its visited regions prove, and `sliver_share` bounds the share of kinks, where both labels "
-        "count as undecided; so do those of gbs and boundary if they visited the whole domain. Otherwise no share is "
-        "known, and `sliver_share` is `null`. These keys tell about a search alone:",
+        "count as undecided. The same holds for gbs and boundary if they visited the whole domain. Otherwise no share "
+        "is known, and `sliver_share` is `null`. Only searches have these keys:",
         "",
     ]
     lines += _table(("key", "meaning"), ((f"`{key}`", text) for key, text in SEARCH_KEYS.items()))

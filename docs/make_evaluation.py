@@ -185,8 +185,7 @@ def _statuses(plan: Plan, records: Sequence[Record], paper: Mapping[str, Any]) -
     if both:
         ours, other = (_unanswered([pair[place] for pair in both]) for place in (0, 1))
         sentences.append(
-            f"In the rows that both tables have, {ours} of our problems ended as Timeout or Failed; of the paper's, "
-            f"{other}."
+            f"In the rows of both tables, {ours} problems ended as Timeout or Failed here, and {other} in the paper."
         )
     if lacking:
         names = ", ".join(f"{algorithm} on {neurons:,} neurons" for algorithm, neurons in lacking)

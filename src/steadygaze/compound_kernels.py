@@ -63,7 +63,7 @@ def _passed_on(weights: np.ndarray, below: np.ndarray, scale: np.ndarray) -> Non
 def _passed_on_sparse(
     pointers: np.ndarray, rows: np.ndarray, values: np.ndarray, below: np.ndarray, count: np.ndarray, scale: np.ndarray
 ) -> None:
-    """As `_passed_on`, for a matrix whose columns are `pointers`, `rows` and `values`; `count` is scratch."""
+    """Like `_passed_on`, for a matrix whose columns are `pointers`, `rows` and `values`; `count` is scratch."""
     for k in range(scale.shape[0]):
         count[k] = 0.0
     for entry in range(pointers[0], pointers[below.shape[0]]):
@@ -99,7 +99,7 @@ def _add_products(weights: np.ndarray, stride: int, values: np.ndarray, sums: np
 
 @compiled_apart
 def _add_column(rows: np.ndarray, weights: np.ndarray, value: np.ndarray, sums: np.ndarray, sizes: np.ndarray) -> None:
-    """As `_add_products`, for one input (P,) of a sparse matrix and all its outputs (n, P)."""
+    """Like `_add_products`, for one input (P,) of a sparse matrix and all its outputs (n, P)."""
     for entry in range(rows.shape[0]):
         weight, to, size = weights[entry], sums[rows[entry]], sizes[rows[entry]]
         for p in range(value.shape[0]):

@@ -21,7 +21,7 @@ SMALLEST_WEIGHT = 1e-140
 """The least size of a nonzero weight. No nonzero float32 number is smaller."""
 
 LEAST_ROOT = 1e-140
-"""The counterpart of LEAST for the root of such a sum."""
+"""Like LEAST, for the root of a sum of products."""
 
 
 def gamma(terms: int) -> float:

@@ -177,7 +177,7 @@ def test_rows_whose_campaign_is_not_known_are_not_taken_over(tmp_path: Path):
 
 def test_a_campaign_of_another_name_is_refused(tmp_path: Path):
     run(plan_of(("answer",)), tmp_path / "out")
-    with pytest.raises(StoreError, match="holds the campaign 'faults', and this plan is called 'other'; choose"):
+    with pytest.raises(StoreError, match="holds the campaign 'faults', but this plan is named 'other'; choose"):
         run(replace(plan_of(("answer",)), name="other"), tmp_path / "out")
 
 

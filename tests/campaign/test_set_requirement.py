@@ -40,7 +40,7 @@ def test_reads(text, kind, unit, part, needed):
         ("median", "'median' is not a comparison"),
         ("median robust", "'robust' is not a comparison"),
         ("median CR>=0.5 and AR>=0.5", "is not a comparison"),
-        ("95% of cats meet CR>=0.5", "'cats' cannot be counted; expected images or problems"),
+        ("95% of cats meet CR>=0.5", "unknown unit 'cats'; expected images or problems"),
         ("0% of images meet CR>=0.5", "expected more than 0%"),
         ("101% of images meet CR>=0.5", "up to 100%"),
         ("95% of images", "cannot be read; expected for example 'CR&AR >= 0.9'"),

@@ -1,7 +1,7 @@
 """Losses that are functions of a few polynomials in t: where they are at most a limit, enclosed on parts of regions.
 
-On a part the border of a limit lies between two parallel planes: a linear form of t, and bounds of what the loss may
-differ from it. The smaller the part, the closer the planes: `properties/enclosing.py` divides parts for that.
+On a part the border of a limit lies between two parallel planes: a linear form of t with bounds on its difference from
+the loss. The smaller the part, the closer the planes: `properties/enclosing.py` divides parts for that.
 """
 
 from typing import NamedTuple

@@ -1,6 +1,7 @@
 """The pixels of regions less a baseline, as affine functions of t, with bounds of their errors.
 
-On a region a pixel is a line of t, or it is clipped to an end of [0, 1]. What it may differ from that is its error.
+On a region a pixel is a line of t, or it is clipped to an end of [0, 1]. Its error bounds how far it may differ from
+that.
 """
 
 from typing import NamedTuple

@@ -64,7 +64,7 @@ class Parts(NamedTuple):
 
 
 class Squares(NamedTuple):
-    """What is known of k sums of squares of affine functions on N parts, beside forms: their values at corners (V, k).
+    """The values at the corners (V, k) of k sums of squares of affine functions on N parts.
 
     error (N, k): how far values and tangents may be off.
     """

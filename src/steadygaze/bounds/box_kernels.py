@@ -59,7 +59,7 @@ def ends(forms, spread, remainder, factor, least, low, high):
 
 @compiled
 def corner_ends(forms, points, blur, spread, remainder, factor, least, low, high):
-    """As `ends`, on the hulls of points (B, V, m), enlarged by blur (B, m) along every axis."""
+    """Like `ends`, on the hulls of points (B, V, m), enlarged by blur (B, m) along every axis."""
     boxes, size = remainder.shape
     for b in range(boxes):
         for i in range(size):

@@ -36,7 +36,7 @@ class MovedAlong:
         return np.minimum(ends[0][0], ends[1][0]), np.maximum(ends[0][1], ends[1][1])
 
     def _ends_of_curves(self, low: np.ndarray, high: np.ndarray) -> Ends:
-        """As `ends`, if moved arrays are enclosed over boxes: interpolation mixes values and their errors alike."""
+        """Like `ends`, if moved arrays are enclosed over boxes: interpolation mixes values and their errors alike."""
         centre, radius = self.original.centre, self.original.radius
         count, size = len(centre), centre[0].size
         both = np.concatenate([centre, radius]).reshape(-1, *centre.shape[-2:])

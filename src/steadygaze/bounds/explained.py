@@ -55,7 +55,7 @@ class Explained(ABC):
 
     @abstractmethod
     def _maps(self, image: Forms) -> Intervals:
-        """As `maps`, for a batch of boxes: (B, K', …)."""
+        """Like `maps`, for a batch of boxes: (B, K', …)."""
 
     def _passed(self, image: Forms, keep: int | None = None) -> Passed:
         ready = image.with_norms() if self.is_deep and image.norms is None else image

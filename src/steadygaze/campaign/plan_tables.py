@@ -116,7 +116,7 @@ _KEYS = "|".join({*RunTable.__struct_fields__, *_Models.__struct_fields__})
 
 
 def plan_words(text: str) -> str:
-    """A text about options of the command line, in the words of plans.
+    """A message about options of the command line, reworded for plans.
 
     >>> plan_words("convert it with --grey; --fit resize does it; --fit is 'x'")
     "convert it with grey = true; fit = resize does it; fit is 'x'"

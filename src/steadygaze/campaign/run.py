@@ -244,7 +244,7 @@ class Cluster:
     def run(
         self, questions: Iterable[Asked], *, is_cancelled: Callable[[], bool] = lambda: False
     ) -> Iterator[tuple[Asked, ProcessOutcome] | None]:
-        """As `Pool.run`; if a worker dies, another one gets its problem.
+        """Like `Pool.run`; if a worker dies, another one gets its problem.
 
         A problem that ends several workers is Failed (how many: `allowed-failures` of the scheduler).
         """

@@ -161,7 +161,7 @@ class SetRequirement:
         if found is None:
             return cls(text, "each", Requirement.parse(text, source))
         if found[2].lower() not in UNITS:
-            raise OptionError(f"{where}: {found[2]!r} cannot be counted; expected {' or '.join(UNITS)}")
+            raise OptionError(f"{where}: unknown unit {found[2]!r}; expected {' or '.join(UNITS)}")
         part = Fraction(found[1]) / 100
         if not 0 < part <= 1:
             raise OptionError(f"{where}: {found[1]}% is not part of a set; expected more than 0% and up to 100%")
@@ -193,7 +193,7 @@ class SetRequirement:
         return Judgement(self.text, outcome, found, states)
 
     def _judge_middle(self, problems: Sequence[Problem]) -> tuple[Outcome, str]:
-        """The number of all lower bounds, and that of all upper bounds: exact, as comparisons of fractions are."""
+        """Judge the statistic of all lower bounds and of all upper bounds, both as exact fractions."""
         term = self.requirement.terms[0]
         assert isinstance(term, Term)
         ends = zip(*(problem.bounds(term) for problem in problems), strict=True)
@@ -282,7 +282,7 @@ def judge_plan(plan: Plan, records: Sequence[Mapping[str, Any]]) -> Gate | None:
 def judge_each(
     plan: Plan, records: Sequence[Mapping[str, Any]], *, kinds: Sequence[str] = ("each", "part")
 ) -> dict[str, Outcome | None]:
-    """For each problem, whether it meets the requirements of some kinds; None without one.
+    """Whether each problem meets its requirements of the given kinds; None if it has none.
 
     A requirement on a median or a mean says nothing about a single problem.
     """

@@ -61,7 +61,7 @@ def prepare(needed: Sequence[str]) -> None:
 def solve(question: Mapping[str, Any]) -> dict[str, Any]:
     """The columns `ANSWER` of one problem (see `Plan.question`); a mistake in the problem makes it Failed."""
     task = question["task"]
-    # Like any run, it may be late by 2 s, or by a tenth of its time.
+    # A run may exceed its limit by 2 s or by a tenth.
     seconds = max(0.5 * task["seconds"], min(OWN * task["seconds"], task["seconds"] - 2.0))
     budget = Budget(Limits(timeout_seconds=seconds, memory_gib=OWN * task["memory_gib"]))
     try:

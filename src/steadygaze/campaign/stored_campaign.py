@@ -171,7 +171,7 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True):
         """The identity of a problem: everything its answer depends on, apart from its limits and names of files."""
         question = self.question(task)
         asked = {name: question["task"][name] for name in ("method", "until", "w_delta", "goal")}
-        # An option that is newer than a row has the paper's value there.
+        # Rows written before an option existed used the paper's value.
         asked["options"] = {name: text for name, text in task.options.items() if text != OPTIONS[name].paper}
         for kind in ("model", "image"):
             given = {key: value for key, value in question[kind].items() if key not in ("name", "group", "location")}
@@ -269,7 +269,7 @@ class Store:
         stored, given = found.head.plan, plan.as_data()
         if stored["name"] != given["name"]:
             raise StoreError(
-                f"{place}: holds the campaign {stored['name']!r}, and this plan is called {given['name']!r}; choose "
+                f"{place}: holds the campaign {stored['name']!r}, but this plan is named {given['name']!r}; choose "
                 "another --out, or run that plan again"
             )
         former = found.head.made_by

@@ -37,7 +37,7 @@ def reach_text(summary: BoundarySummary) -> str:
     """One sentence: how much of the domain can be reached from zero while the property is kept."""
     kept = property_text(summary)
     if not summary.starts:
-        return f"Nothing can be reached from theta = 0: there is no proof for any piece around it that {kept}."
+        return f"There is no proof around theta = 0 that {kept}, so no part counts as reachable."
     if not summary.components and not summary.enclaves and summary.verdict is Verdict.ROBUST:
         return f"All of the domain can be reached from theta = 0 while {kept}: there is no boundary."
     return f"From theta = 0, {share_text(summary.reachable_share)} of the domain can be reached while {kept}."

@@ -76,7 +76,7 @@ def print_verdict(console: Console, verdict: Verdict, text: str) -> None:
 
 
 def print_outcome(console: Console, text: str, outcome: Outcome, more: str = "") -> None:
-    """Print what was required, then the outcome in its colour."""
+    """Print the requirement, then its outcome in its colour."""
     console.print(Text.assemble(text, _styled(outcome, outcome.value), more), soft_wrap=True)
 
 

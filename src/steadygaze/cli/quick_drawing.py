@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any
 
 SPACE = "mpl_toolkits.mplot3d"
-"""A module that matplotlib does without, with a warning, if it is missing."""
+"""A module without which matplotlib works, but warns."""
 
 LATER = {
     "pyparsing": {},
@@ -118,5 +118,5 @@ def _leave_unsigned(kind: Any) -> None:
 
 
 def _take_arrays_only(function: Callable[..., Any] | None = None, **names: Any) -> Any:
-    """In place of a decorator that lets methods of axes find their arrays by name in `data`."""
+    """A stand-in for matplotlib's decorator that lets methods of axes find arrays by name in `data`."""
     return partial(_take_arrays_only, **names) if function is None else function

@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import Any, get_args
 
 LEAST_WIDTH, NARROW, WIDEST = 24, 60, 80
-"""Columns that help needs at least, below which options stand on lines of their own, and that it takes at most."""
+"""The least width of the help, the width below which options stand on their own lines, and the largest width."""
 INDENTED = 4
 
 
 def with_readable_help(command: Any) -> Any:
     """The command; its help and that of its subcommands fit the terminal."""
     command.context_class = _context_class(type(command).context_class)
-    # Else the list of commands shows the beginning of this sentence, and dots.
+    # Otherwise the list of commands shows this sentence cut short.
     command.short_help = " ".join((command.help or "").strip().partition("\n\n")[0].split())
     for parameter in command.params:
         if isinstance(getattr(parameter, "show_default", None), str):
-            # Else the text stands in parentheses, as if it were not the default itself.
+            # Otherwise the text appears in parentheses, as if it described the default.
             parameter.help = f"{parameter.help}  [default: {parameter.show_default}]"
             parameter.show_default = False
     for inner in getattr(command, "commands", {}).values():

@@ -45,7 +45,7 @@ class _Method(ctypes.Structure):
 
 
 _ALIVE: list[Any] = []
-"""What the functions below refer to: code and tables live as long as the process, like those of any module."""
+"""The code and the tables that the functions below use. They live as long as the process."""
 
 
 def load_code(code: bytes, name: str, arguments: tuple[Any, ...]) -> Callable[..., Any]:

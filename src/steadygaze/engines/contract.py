@@ -33,7 +33,7 @@ W_DELTA = 0.2
 """Regions within this distance of δ count as near the boundary, as in the paper's runs."""
 
 W_SHARE = 0.02
-"""The same distance for properties of attention whose losses are shares."""
+"""`W_DELTA` for properties of attention whose losses are shares."""
 
 AUTO, MAP, REFINE = "auto", "map", "refine"
 """The method "auto", and the two methods that it chooses from."""

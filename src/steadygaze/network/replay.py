@@ -50,8 +50,8 @@ COARSE_SCALE = 1e-3
 """… or by more than this share of the largest logit."""
 
 COARSE_END = 0.1
-"""The same share at an end of the domain, where no margin counts. Estimates there reach 1e-3 on ordinary networks of
-sixteen layers."""
+"""The share of the largest logit at an end of the domain, where the margin does not matter. Estimates there reach 1e-3
+on ordinary networks of sixteen layers."""
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from .movement import Moved, movements_of
 from .scalar_forms import Box, Form
 
 COORDINATES = 8.0
-"""The most that the rounding of its coordinates is multiplied by in a looked-up pixel: a few operations, between pixels
-that differ by up to 1 along each of two axes."""
+"""The largest factor by which a looked-up pixel multiplies the rounding of its coordinates: a few operations, between
+pixels that differ by up to 1 along each of two axes."""
 
 
 @dataclass(frozen=True, eq=False)

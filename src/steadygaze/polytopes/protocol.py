@@ -300,7 +300,7 @@ class Polytopes(ABC):
     @staticmethod
     @abstractmethod
     def nearest_points_of(point: np.ndarray, points: np.ndarray, starts: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-        """As `nearest_points`, for hulls of points (V, D); `starts` as in `Polytopes`."""
+        """Like `nearest_points`, for hulls of points (V, D); `starts` as in `Polytopes`."""
 
 
 def join_rows(parts: list[np.ndarray]) -> np.ndarray:

@@ -31,7 +31,7 @@ SMALLEST = 1e-7
 """Parts narrower than this are not halved."""
 
 DECIDED = 0.2
-"""What a half without a strip costs, where another half with one costs log 2."""
+"""The cost of a half without a strip. Another half with a strip costs log 2."""
 
 OUTSIDE = 4.0
 """No point of the unit square or cube is as far from zero."""

@@ -38,7 +38,7 @@ def factored_kink_loss(
 ) -> float:
     """An upper bound on the loss over all kinks; infinite if unknown. Maps contain the image, or move along two axes.
 
-    As `kink_inconsistency`, except that patterns of other regions count too: near a kink, they apply to the pixels of
+    Like `kink_inconsistency`, except that patterns of other regions count too: near a kink, they apply to the pixels of
     this region.
 
     Let a pattern differ from the region's in neurons K, and let S be the vertices where each F_k is at most WIDER times

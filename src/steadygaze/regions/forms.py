@@ -99,7 +99,7 @@ def _add_dense(weights, columns, da, db, dc, a, b, c):
 
 @compiled
 def _add_sparse(pointers, rows, values, columns, change, a, b, c):
-    """As `_add_dense`, for a matrix whose columns are `pointers`, `rows` and `values`."""
+    """Like `_add_dense`, for a matrix whose columns are `pointers`, `rows` and `values`."""
     for k in columns:
         da, db, dc = change[0, k], change[1, k], change[2, k]
         for i in range(pointers[k], pointers[k + 1]):
@@ -111,7 +111,7 @@ def _add_sparse(pointers, rows, values, columns, change, a, b, c):
 
 @compiled
 def _add_and_touch(pointers, rows, values, columns, change, a, b, c, first, touched, is_touched, listed):
-    """As `_add_sparse`; also list the forms that change, and return the length of the list."""
+    """Like `_add_sparse`; also list the forms that change, and return the length of the list."""
     for k in columns:
         da, db, dc = change[0, k], change[1, k], change[2, k]
         for i in range(pointers[k], pointers[k + 1]):
@@ -298,7 +298,7 @@ def copy_forms(program, walk, first, end):
 
 @compiled_apart
 def _feed_active(a, b, c, active, fed_a, fed_b, fed_c, is_touched, columns):
-    """Write the output forms of a hidden layer; list its active neurons and return their number; touch none of them."""
+    """Write the output forms of a hidden layer, list its active neurons and return their number; mark none touched."""
     for k in range(a.shape[0]):
         is_active = active[k] != 0
         fed_a[k] = a[k] if is_active else 0.0

@@ -150,7 +150,7 @@ def of_windows(layer: Layer, values: np.ndarray) -> np.ndarray:
 
 
 def plain_errors(compound: Compound, accuracy: Accuracy) -> list[np.ndarray]:
-    """As `forward_errors`, for a plain forward pass of the graph at a theta of any of the regions."""
+    """Like `forward_errors`, for a plain forward pass of the graph at a theta of any of the regions."""
     with np.errstate(over="ignore", invalid="ignore"):
         error = gamma(32) * compound.perturbed.magnitudes * OWN
         length = _length(error)

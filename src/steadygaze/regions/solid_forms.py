@@ -85,7 +85,7 @@ def _add_dense(weights, columns, change, forms, first, end):
 
 @compiled
 def _add_sparse(pointers, rows, values, columns, change, forms, first):
-    """As `_add_dense`, for a matrix whose columns are `pointers`, `rows` and `values`."""
+    """Like `_add_dense`, for a matrix whose columns are `pointers`, `rows` and `values`."""
     for k in columns:
         for i in range(pointers[k], pointers[k + 1]):
             for r in range(ROWS):

@@ -38,7 +38,7 @@ SEEDS, DEEPEST = 64, 4
 program, until there are SEEDS of them."""
 
 SMALL_BOXES = 1 << 18
-"""The same limit for polytopes before the clip."""
+"""The limit for polytopes before the clip."""
 
 _NO_CUTS = np.zeros((0, 3), dtype=np.int32)
 
@@ -64,7 +64,7 @@ def subdivide(
 def subdivide_cells(
     cells: list[CellProgram], *, budget: Budget | None = None, threads: int = 1, progress: Progress | None = None
 ) -> RegionSet:
-    """As `subdivide`, for programs whose cells tile the unit square or cube."""
+    """Like `subdivide`, for programs whose cells tile the unit square or cube."""
     watch = Watch(budget or Budget(), progress)
     table = CutTable(cells)
     parts: list[tuple[int, Block]] = []

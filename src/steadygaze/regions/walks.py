@@ -33,7 +33,7 @@ NODES, SOLID_NODES = 20_000, 500
 of a second on convolutional networks."""
 
 NODES_TIMES_NEURONS = 1 << 24
-"""The same limit for polygons times neurons: a tenth of a second if most polygons enter all layers."""
+"""The limit for polygons times neurons: a tenth of a second if most polygons enter all layers."""
 
 
 NEURON = int(Cut.NEURON)

@@ -24,7 +24,7 @@ LEAST_RANDOM = 1 << 12
 """Shorter arrays of numbers are always compressed."""
 
 SAMPLE = 256
-"""Numbers of an array that decide whether it is worth compressing."""
+"""How many numbers of an array are looked at to decide whether to compress it."""
 
 HEADER_BYTES = 10_000
 _USUAL_HEADER = re.compile(

@@ -112,7 +112,7 @@ def _margins(answer: Answer, pieces: np.ndarray) -> np.ndarray:
 
 
 def piece_claim(answer: Answer, piece: int) -> Claim:
-    """The centre of a piece, with the errors of what is claimed there."""
+    """The centre of a piece, with the errors of the claimed values."""
     answers, joint = answer.answers, answer.joint
     region = int(joint.pieces.region[piece])
     found = answers.regions

@@ -209,7 +209,7 @@ def _robust(summary: Summary) -> str:
 
 
 def _kept_clause(summary: Summary) -> str:
-    """What is kept, as a clause with a subject: label and attention as far as they are asked for."""
+    """A clause that says what the network keeps: the label, the attention, or both, as the question asks."""
     if summary.measure == DISTANCE or not summary.property.asks_attention:
         return f"the network keeps {_kept_words(summary)}"
     kept = summary.measure.clauses(summary.stated).kept

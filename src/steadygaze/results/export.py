@@ -268,7 +268,7 @@ def _bounds(
 
 
 def _margin_bounds(answer: Answer, polytopes: Polytopes, region: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The smallest margin, and an upper bound: the least, over the rivals, of the largest lead."""
+    """The smallest margin, and an upper bound of the margin: the smallest, over the rivals, of the largest leads."""
     found, label = answer.answers.regions, answer.answers.pieces.label
     points = np.hstack([polytopes.points, np.ones((len(polytopes.points), 1))])
     logits = np.einsum("nd,ndk->nk", points, found.logits[region][polytopes.owner])

@@ -80,7 +80,7 @@ class MapCheck:
 def check_losses(
     model: Model, image: np.ndarray, classes: np.ndarray, noise: float, copies: Copies
 ) -> MapCheck:  # fmt: skip
-    """Compare what logits lose if the copies (m, C, H, W) replace an image with what they lose through the model file.
+    """Compare how far logits drop if copies (m, C, H, W) replace an image: by the graph, and by the model file.
 
     classes (2,); `noise` bounds the rounding of a replayed logit.
     """

@@ -23,7 +23,7 @@ ENOUGH = 1e-6
 """Share of the domain that a step may leave undecided, beside the parts that no bound decides."""
 
 OTHERS = 1e-5
-"""The same where borders are curved, so a step costs more."""
+"""`ENOUGH` where borders are curved and a step costs more."""
 
 
 class NearDelta:

@@ -336,8 +336,8 @@ class Result:
     ) -> "list[Path] | Axes | Figure":
         """Draw the map or the visited regions.
 
-        * path: writes PATH.png, or other formats ("svg", "pdf"), and returns the files; none of a search of four
-          parameters.
+        * path: writes PATH.png, or other formats ("svg", "pdf"), and returns the files (no files for a search with
+          four parameters).
         * ax: draws one view into these axes of matplotlib and returns them: `by` is "cr" (the label), "ar" (the
           attention) or "both"; by default the property of the question. With three parameters, draws the section where
           the third is zero.

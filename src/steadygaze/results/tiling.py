@@ -98,7 +98,7 @@ class Tiling(ABC, Generic[AnswerT]):
         return self.ties_within(None)
 
     def ties_within(self, budget: Budget | None) -> tuple[float, float] | None:
-        """The same; once the budget is over, what is left counts as not known. Computed once.
+        """`tie_share`, computed once; regions that are left when the budget ends count as unknown.
 
         None for networks without windows, and if attention was not measured.
         """

@@ -316,7 +316,7 @@ def _refutation(result: Result, kind: Violation, claim: Claim, test: _Tested) ->
 
 
 def reproduction(question: Question, threshold: Threshold, method: str, options: Sequence[str]) -> str:
-    """What a report of a false claim needs: the command, the hash of the model, and the threshold as a number."""
+    """The facts for a report of a false claim: the command, the hash of the model, and the threshold as a number."""
     command = [*question.words(threshold, question.image_name), "--method", method, *options]
     return (
         f"Nothing is delivered. Please report it with the model and the image: `{shlex.join(command)}` (model SHA-256 "

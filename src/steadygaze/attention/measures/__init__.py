@@ -199,7 +199,7 @@ class Measure(Wording):
         return bound
 
     def takes_polynomials(self, norm: Distance) -> bool:
-        """Whether losses are functions of a few polynomials, if maps or what is expected of them are affine in t.
+        """Whether losses are functions of a few polynomials, if the actual or the expected maps are affine in t.
 
         Then `add_polynomials`, `border` and `polynomial_losses` say which.
         """

@@ -127,7 +127,7 @@ def _carried_back(passes: "PointPasses", trace: "Trace", is_expected: bool, *, a
 
 
 def _spread(passes: "PointPasses", trace: "Trace", pixels: np.ndarray, local: list[np.ndarray]) -> list[np.ndarray]:
-    """As `Rounding.total`, with random signs instead of worst cases."""
+    """Like `Rounding.total`, with random signs instead of worst cases."""
     generator, batch = np.random.default_rng(SEED), len(pixels)
     errors = (pixels[:, None] * _signs(generator, (PROBES, pixels.shape[1]))).reshape(batch * PROBES, -1)
     spread = []

@@ -58,10 +58,10 @@ PART_SHAPES: dict[str, tuple[type, tuple[int | str, ...]]] = {
     "part_margin": (np.float64, ("parted", 2, 2)),
     "part_inconsistency": (np.float64, ("parted", 2, 2)),
 }
-"""The same for `Parted`; results without parted boxes lack these arrays."""
+"""Type and shape of the arrays of parted boxes. Results without such boxes lack these arrays."""
 
 SHAPES = BOX_SHAPES | PART_SHAPES | {"points": (np.float64, ("points", "axes")), "box_of": (np.int64, ("regions",))}
-"""The same for all arrays but those of the exact regions; without regions there is no `box_of`."""
+"""Type and shape of all arrays except those of the exact regions. Results without regions lack `box_of`."""
 
 ENCLOSURES = ("box_margin", "box_inconsistency", "part_margin", "part_inconsistency")
 

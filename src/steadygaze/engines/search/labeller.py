@@ -88,7 +88,7 @@ class Labeller:
         return name, (low, high)
 
     def _classify(self, region: TraversedRegion) -> tuple[str, tuple[float, float]]:
-        """As `classify`, in float64 only."""
+        """Like `classify`, in float64 only."""
         try:
             low, dip, seen, high = self._margin(region)
         except LinearProgramTroubleError:
@@ -225,7 +225,7 @@ class Labeller:
         return low, dip, seen, high
 
     def label_error(self, visited: Visited) -> float:
-        """A bound on the error of a region's leads: that for all regions, or its own if that one is not small there."""
+        """A bound on the error of a region's leads: the common bound of all regions where it is small, else its own."""
         self._bounds_of_layers()
         if min(-visited.margin[0], visited.margin[1]) > 1e3 * self._slack:
             return self._slack

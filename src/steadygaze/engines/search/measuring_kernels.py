@@ -123,7 +123,7 @@ def _add_kinks(program, standing, points, size):
 
 @compiled
 def _add_layer(forms, noise, near, points, size, widest, beside):
-    """As `_add_kinks`, for the half-spaces (d+1, n) of one layer, of either sign."""
+    """Like `_add_kinks`, for the half-spaces (d+1, n) of one layer, of either sign."""
     d = points.shape[1]
     for k in range(forms.shape[1]):
         first, slope = value_at(forms, k, points[0]), 0.0
@@ -181,7 +181,7 @@ def _clearances(program, standing, first, scales, point, found):
 
 @compiled
 def _clearance_of_windows(program, standing, layer, first, scales, point):
-    """As `_clearances`, for the windows of one layer."""
+    """Like `_clearances`, for the windows of one layer."""
     least, start, has_prints = np.inf, program.offsets[first], False
     for k in range(program.offsets[layer], program.offsets[layer + 1]):
         rival = standing.rival[k]

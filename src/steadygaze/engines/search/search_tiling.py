@@ -152,9 +152,9 @@ class SearchTiling(Tiling[VisitedAnswer]):
 
     `line` is the theta where the search line ends (None without a line). `stopped` is the limit that ended the search,
     `failures` counts lost regions and linear programs without an answer. `shares` are proved by the regions.
-    `is_whole`: the visited regions are all regions, up to tolerances. `components` are those of the outermost boundary
-    (None unless the method is boundary). `confirmation` is the verdict of a proof that covers every theta, made if the
-    search `is_covering`. `stored` holds the arrays of a loaded search.
+    `is_whole`: the visited regions are all regions, up to tolerances. `components`: the components of the outermost
+    boundary (None unless the method is boundary). `confirmation` is the verdict of a proof that covers every theta,
+    made if the search `is_covering`. `stored` holds the arrays of a loaded search.
     """
 
     kind = "search"
@@ -350,13 +350,13 @@ def _basis(tiling: SearchTiling, verdict: Verdict) -> str:
         )
     elif tiling.search_status is Status.ROBUST:
         first = (
-            f"Nothing is proved about the whole domain: the property holds on every visited region, {ARITHMETIC}, but "
-            f"these regions cover {share} of the domain; the rest was not visited. The labels hold {exceptions}."
+            f"The property holds on every visited region, {ARITHMETIC}. These regions cover {share} of the domain; "
+            f"the search proves nothing about the rest. The labels hold {exceptions}."
         )
     else:
         first = (
-            f"Nothing is proved about the whole domain: {share} of it was visited. The decided labels of the visited "
-            f"regions are proved {ARITHMETIC}, {exceptions}. Regions too close to a threshold are undecided."
+            f"The search visited {share} of the domain and proves nothing about the rest. The decided labels of the "
+            f"visited regions are proved {ARITHMETIC}, {exceptions}. Regions too close to a threshold are undecided."
         )
     return first
 

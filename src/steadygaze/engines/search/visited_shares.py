@@ -82,7 +82,8 @@ def visited_ties(
 ) -> tuple[float, float]:
     """Proved bounds on the share of the domain whose maps depend on the rule for ties of windows.
 
-    slivers: those of `visited_shares`, which bound the strips; if they are unknown (1), so are these bounds.
+    slivers: the share of kinks from `visited_shares`, which bounds the strips. If it is 1 (unknown), the bounds are
+    unknown.
     """
     compound, certain = question.compound, [one.region for one in visited if not one.is_doubtful]
     if not (slivers < 1.0 and certain):
@@ -143,7 +144,7 @@ def _cells(labeller: Labeller, one: Visited, measurer: "_PartMeasurer") -> np.nd
 
 
 def _whole_cells(one: Visited) -> np.ndarray:
-    """As `_cells`, but a region with several labels counts as unknown as a whole."""
+    """Like `_cells`, but a region with several labels counts as unknown as a whole."""
     cells = np.zeros((3, 3))
     cells[CODES.get(one.classification, Kept.UNKNOWN), CODES.get(one.attention, Kept.UNKNOWN)] = one.region.volume
     return cells

@@ -233,7 +233,7 @@ def _glyphs(family: str) -> frozenset[int]:
 def drawing_settings() -> Iterator[None]:
     """The settings for making and writing all figures, for one thread at a time."""
     with _ONE_AT_A_TIME, rc_context(), _remembering_fonts():
-        # Most values are those of matplotlib already; setting one takes as long as looking at a hundred.
+        # Most values already equal matplotlib's, and setting one takes as long as comparing a hundred.
         settings: Any = rcParams
         usual: Any = rcParamsDefault
         wanted = {name: value for name, value in dict.items(usual) if name not in _NO_LOOK} | _SETTINGS

@@ -96,7 +96,7 @@ def _draw_panel(sheet: Sheet, result: Result, view: View, section: Section, thet
 
 
 def _draw_band(sheet: Sheet, result: Result, view: View, section: Section, thetas: np.ndarray) -> None:
-    """The same for one parameter."""
+    """`_draw_panel` for one parameter."""
     width = WIDTH - LEFT - TABLE - RIGHT - 0.5
     ends = float(section.domain.low[0]), float(section.domain.high[0])
     axes = sheet.axes(LEFT + 0.1, HEADER + NUMBERS, width, BAND)

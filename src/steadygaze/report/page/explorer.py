@@ -228,7 +228,7 @@ def _note(result: Result, facts: dict[str, Any], stored: ThetaData | None, *, is
         first = (
             f"This map is too large to show piece by piece ({counted(result.region_count, 'region')}; the limit is "
             f"{MOST_UNITS:,}): areas with the same labels are merged on a grid of {side} × {side} points{lines}; each "
-            "colour is proved at its point, and the shares are those of the whole result."
+            "colour is proved at its point, and the shares refer to the whole result."
         )
     if stored is None:
         return (

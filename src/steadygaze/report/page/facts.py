@@ -146,7 +146,7 @@ def delta_rows(summary: Summary) -> list[tuple[str, str, str]]:
 
 
 def _share_threshold_rows(summary: Summary) -> list[tuple[str, str, str]]:
-    """The same for properties whose thresholds are shares or cosines."""
+    """`delta_rows` for properties whose thresholds are shares or cosines."""
     measure, kept = summary.measure, dict(summary.at_threshold or {})
     needed = kept.pop("all", None)
     rows = [(text.replace("%", " %"), *_ends(share)) for text, share in kept.items() if isinstance(share, tuple)]
