@@ -209,5 +209,5 @@ def test_refusals(results, tmp_path, monkeypatch):
     with pytest.raises(StoreError, match="is not a directory"):
         export(result, tmp_path / "a.csv" / "b.csv")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(OptionError, match=r"pip install 'steadygaze\[export\]'"):
+    with pytest.raises(OptionError, match=r"pip install -e '\.\[export\]'"):
         export_files.check_format("parquet", 2)

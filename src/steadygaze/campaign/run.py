@@ -204,7 +204,8 @@ class Cluster:
             from distributed import Client  # noqa: PLC0415 (an extra)
         except ImportError:
             raise OptionError(
-                "a Dask cluster needs packages that are not installed: pip install 'steadygaze[cluster]'"
+                "a Dask cluster needs packages that are not installed; install the extra `cluster` (.venv/bin/pip "
+                "install -e '.[cluster]' in the clone)"
             ) from None
         # The errors of this module name the cause; Dask's logs would repeat it.
         logging.getLogger("distributed").setLevel(logging.CRITICAL)

@@ -63,7 +63,8 @@ def to_parquet(records: Sequence[Record], *, is_measured: bool = True) -> bytes:
         from pyarrow import parquet  # noqa: PLC0415
     except ImportError:
         raise OptionError(
-            "pyarrow is not installed, but Parquet needs it: pip install 'steadygaze[export]', or use --format csv"
+            "pyarrow is not installed, but Parquet needs it; install the extra `export` (.venv/bin/pip install -e "
+            "'.[export]' in the clone), or use --format csv"
         ) from None
     kinds = {"text": pyarrow.string(), "whole": pyarrow.int64(), "number": pyarrow.float64()}
     schema = pyarrow.schema([(column.name, kinds[column.kind]) for column in _columns(is_measured=is_measured)])

@@ -417,7 +417,7 @@ def import_pyarrow() -> tuple[Any, Any]:
         from pyarrow import parquet  # noqa: PLC0415
     except ImportError:
         raise OptionError(
-            "pyarrow is not installed, but Parquet and Arrow tables need it: pip install 'steadygaze[export]', or "
-            "use --format csv"
+            "pyarrow is not installed, but Parquet and Arrow tables need it; install the extra `export` (.venv/bin/pip "
+            "install -e '.[export]' in the clone), or use --format csv"
         ) from None
     return pyarrow, parquet

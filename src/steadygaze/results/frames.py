@@ -77,5 +77,6 @@ def _library(name: str, needed: str | None = None) -> Any:
         return import_module(name)
     except ImportError:
         raise OptionError(
-            f"{needed or name} is not installed: pip install 'steadygaze[frames]', or export a CSV file"
+            f"{needed or name} is not installed; install the extra `frames` (.venv/bin/pip install -e '.[frames]' in "
+            "the clone), or export a CSV file"
         ) from None
