@@ -5,7 +5,7 @@ the file is stale.
 """
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,8 @@ from typer.main import get_command
 
 from steadygaze.cli import ABORTED
 from steadygaze.cli.entry_point import BAD_INPUT, BUG, app
-from steadygaze.engines.refine.boxes import Boxes
-from steadygaze.engines.search.search_arrays import pack_search
+from steadygaze.engines.refine.refine_tiling import SHAPES as REFINE_SHAPES
+from steadygaze.engines.search.search_arrays import SHAPES as SEARCH_SHAPES
 from steadygaze.labels import Verdict
 from steadygaze.perturbation import Shift, find_families
 from steadygaze.requirement import NAMES, Outcome
@@ -103,7 +103,7 @@ SEARCH_KEYS = {
     "(reachable) and `outer` side; `null` for other methods and when a limit ended the search",
     "confirmation": "the verdict of a refinement, which covers every theta. It runs if the visited regions cover the "
     "domain and all of them satisfy the property; the search is robust only if it is. `null` otherwise",
-    "w_delta": "the w^δ that was used; `null` where none was",
+    "w_delta": "the w^δ of a gbs for the attention; `null` for other searches",
     "line": "the theta where the search line from zero ends; `null` for bfs",
 }
 """Keys that are null for every other method."""
@@ -134,6 +134,51 @@ BOUNDARY_KEYS = {
     "`strip_share`: the share within the error of a threshold, in and beside the reachable part",
     "output": "the `pictures`",
 }
+
+
+SEARCH_ARRAYS = {
+    "halfspaces": "unit inward normal n and offset c of every facet, in theta: n·θ + c ≥ 0",
+    "starts": "region r has the rows `starts[r]:starts[r+1]` of `halfspaces`",
+    "inside": "a theta inside each region",
+    "volume": "its share of the domain",
+    "logits": "slope in theta and constant of each logit",
+    "cell": "the knot cell; `cell`, clip and pattern together identify a region",
+    "clip": "the packed pattern of the clip: region r has `clip[clip_starts[r]:clip_starts[r+1]]`",
+    "clip_starts": "see `clip`",
+    "pattern": "the packed pattern of the classifier",
+    "classification": "0 not requested, 1 undecided, 2 CR, 3 MR, 4 CB",
+    "attention": "0 not requested, 1 undecided, 2 AR, 3 IR, 4 AB",
+    "margin": "bounds over the region",
+    "inconsistency": "bounds over the region",
+    "is_following": "1 if the region was reached by following the boundary",
+    "is_doubtful": "1 if the pattern is uncertain",
+    "component": "the component of the outermost boundary",
+    "component_region": "a region along this component",
+    "component_is_inner": "1 if this region is on the reachable side",
+    "shares": "the shares by label and attention, row by row, each in the order kept, undecided, lost; then the share "
+    "of kinks",
+}
+"""The arrays of `regions.npz` after a search."""
+
+REFINE_ARRAYS = {
+    "box_cell": "the knot cell; if two cells share a box of the grid, the first",
+    "box_low": "the low corner, in t; neighbours share these numbers bit by bit",
+    "box_high": "the high corner, in t",
+    "box_sides": "the signed cut at the low and the high side of every axis; two boxes that touch along a cut carry it "
+    "with opposite signs",
+    "box_margin": "a proved enclosure over the box",
+    "box_inconsistency": "a proved enclosure over the box",
+    "box_state": "0 open, 1 decided by bounds, 2 mapped region by region, 3 parted by a plane",
+    "box_cuts": "the table of all cuts, borders and knots first",
+    "part_slopes": "slopes of the plane of each parted box, in order; e ∈ [−1, 1]^d scales the box",
+    "part_offset": "offset of the plane",
+    "part_slack": "slack of the plane: the side is certain where |slopes · e + offset| is larger",
+    "part_margin": "proved enclosures on the positive and on the negative side",
+    "part_inconsistency": "proved enclosures on the positive and on the negative side",
+    "points": "violating thetas",
+    "box_of": "the box of each region",
+}
+"""The arrays that `regions.npz` has after a refinement, besides those of a map."""
 
 
 def reference() -> str:
@@ -184,24 +229,25 @@ def reference() -> str:
     lines += [
         "## regions.npz after a search",
         "",
-        inspect.cleandoc(pack_search.__doc__ or "").partition("\n\n")[2],
+        "A word in a shape is a size.",
         "",
+        *_table(("array", "type", "shape", "meaning"), _arrays(SEARCH_SHAPES, SEARCH_ARRAYS)),
     ]
     lines += [
         "## regions.npz after a refinement",
         "",
-        "The arrays of the boxes (`box_…`), with t the domain scaled to the unit cube:",
+        "t is the domain scaled to the unit cube. The arrays of a map hold the regions of mapped boxes. Results "
+        "without parted boxes lack the arrays `part_…`, results without regions `box_of`.",
         "",
-        inspect.cleandoc(Boxes.__doc__ or "").partition("\n\n")[2],
-        "",
-        "`box_state` is 0 open, 1 decided by bounds, 2 mapped region by region, 3 parted by a plane. `points` are "
-        "violating thetas. The arrays of a map hold the regions of mapped boxes, and `box_of` the box of each region.",
-        "",
-        "The arrays of parted boxes (`part_…`) follow their order: slopes, offset and slack of the plane in the box "
-        "scaled to [−1, 1]^d, and the enclosures on its positive and its negative side.",
-        "",
+        *_table(("array", "type", "shape", "meaning"), _arrays(REFINE_SHAPES, REFINE_ARRAYS)),
     ]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _arrays(shapes: Mapping[str, Any], meanings: Mapping[str, str]) -> Iterator[tuple[str, ...]]:
+    """The rows of a table of arrays; every array needs a meaning."""
+    for name, (kind, shape) in shapes.items():
+        yield f"`{name}`", kind.__name__, f"({', '.join(map(str, shape))})", meanings[name]
 
 
 def _commands(group: Any, start: str = "") -> Iterator[tuple[str, Any]]:
