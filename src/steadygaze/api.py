@@ -187,7 +187,8 @@ def verify(
       "smoothgrad:n=8,sigma=0.1,seed=0", the mean gradient over n copies of the image with noise of standard deviation
       sigma; "integrated:steps=8,baseline=0", integrated gradients by midpoints; "gradcam:layer=NAME", Grad-CAM;
       "occlusion:window=4,stride=4,baseline=0", the drop of a logit when a window is blanked. These are the defaults of
-      the settings. Only "refine" proves methods other than the gradient and SmoothGrad.
+      the settings. Every engine proves the gradient and SmoothGrad, "refine" all methods, and "map" most properties
+      of the two methods that multiply the gradient by the image.
     * attention: when attention counts as kept. "distance": the maps stay close to the expected ones; "object": their
       mass stays on the object; "pointing": their largest value lies on the object; "alike": they point the same way as
       the expected ones; "topk": they keep their strongest pixels.
@@ -326,8 +327,8 @@ def verify_preset(
     * budget: for all questions together; each may use an equal part of the remaining time.
     * progress: called with every answer.
 
-    The other arguments are those of `verify`. A question that does not apply to the image (saturation of a grey one) is
-    skipped with a reason. `verdict` is "not robust" if any answer is, else "undecided" if any is, else "robust".
+    The other arguments are those of `verify`. A question that does not apply (saturation of a grey image) is skipped
+    with a reason. `verdict` is "not robust" if any answer is, else "undecided" if any is, else "robust".
     `results` holds the results by name, `comparison` compares them, `save` stores all of them.
 
     >>> found = verify_preset("M-FNN-100", "mnist:69990", "dirt", method="refine", goal="verdict", property="cr")

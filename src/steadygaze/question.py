@@ -150,7 +150,7 @@ class Question:
     ) -> "Question":
         """Restore a question from the content of a `result.json`, its pixels, mask and model; `notes` are added.
 
-        arrays: those of the explanation method. files: contents of the files that perturbations read, by digest.
+        arrays: the arrays of the explanation method. files: contents of the files that perturbations read, by digest.
         """
         stored, attention = content["stored"], content["attention"]
         classes = None if attention["classes"] == "all" else tuple(int(number) for number in attention["classes"])
@@ -217,7 +217,7 @@ class Question:
 
     @cached_property
     def has_sums(self) -> bool:
-        """Whether the curves of regions are numbers in place of those of the distance (see `AttentionOptions`)."""
+        """Whether the curves of regions hold numbers of their own, not the distance (see `AttentionOptions`)."""
         return self.attention.has_sums or self.encloses_borders
 
     @cached_property

@@ -1,4 +1,4 @@
-"""The pixels of regions less a baseline, as affine functions of t, with bounds of their errors.
+"""The pixels of regions less a baseline, as affine functions of t, with bounds on their errors.
 
 On a region a pixel is a line of t, or it is clipped to an end of [0, 1]. Its error bounds how far it may differ from
 that.
@@ -34,7 +34,7 @@ class PixelForms(NamedTuple):
 class WholeForms(NamedTuple):
     """All pixels less a baseline on N regions: functions (N, pixels, D+1), constants first, of t − origin.
 
-    off and largest (N, pixels): bounds of their errors, and of their sizes; is_nothing (N,): as in `PixelForms`.
+    off and largest (N, pixels): bounds on their errors, and on their sizes; is_nothing (N,): as in `PixelForms`.
     """
 
     functions: np.ndarray
@@ -61,7 +61,7 @@ class PixelLines:
         self.factor_error = gamma(ROUNDINGS) * compound.perturbed.magnitudes[self.still]
 
     def forms(self, shapes: Polytopes, share: float, *, is_signed: bool = False) -> PixelForms:
-        """|clipped line − baseline| on regions, or the difference itself: affine functions, with bounds of errors.
+        """|clipped line − baseline| on regions, or the difference itself: affine functions, with bounds on errors.
 
         share: the relative error of sums of them, which counts as an error of each.
         """

@@ -2,7 +2,7 @@
 
 Maps are gradients times a factor, which is affine in t on a region; expected maps are affine in t times that factor.
 Affine functions have the coefficients (constant, then D slopes); `table` numbers the products of monomials. factor
-(N or 1, pixels, D+1), with bounds of its error and of its size on the region (N or 1, pixels) in `off` and `largest`.
+(N or 1, pixels, D+1), with bounds on its error and its size on the region (N or 1, pixels) in `off` and `largest`.
 Each sum gets its error in the last column: that of factors, and `share` of the sum of all |terms|. room (3, M)
 holds single terms.
 """

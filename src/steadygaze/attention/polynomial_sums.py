@@ -1,6 +1,6 @@
 """Sums over pixels behind a loss, as polynomials: matrix products for gradients alone, compiled loops with a factor.
 
-All write to out (N, k, M+1): the coefficients of every sum, and a bound of its error.
+All write to out (N, k, M+1): the coefficients of every sum, and a bound on its error.
 """
 
 from typing import NamedTuple

@@ -190,7 +190,7 @@ ANSWER = (
     C("components", "whole", "of `boundary`: components of the outermost boundary",
       answer=lambda result: None if (found := _fact(result, "components")) is None else len(found)),
     C("sliver_share", "number",
-      "bound of the share of the domain on kinks, where the attention is undecided; for a search, of the parts cut off",
+      "bound on the share of the domain on kinks, where the attention is undecided; for a search, of the parts cut off",
       answer=lambda result: result.sliver_share)
 )  # fmt: skip
 MEASURED = (

@@ -1,9 +1,9 @@
 """The records of a campaign → a JUnit XML file: a test suite for each model, a test case for each problem.
 
 If the plan has requirements, the file has failures or errors if and only if `campaign run` does not exit with 0. Every
-requirement is a case. That of a problem fails if the problem is to blame for a requirement that is missed or, in a plan
-without requirements, if it is misclassified or not robust. A problem without an answer is an error, and so is one that
-leaves a requirement open.
+requirement is a case. The case of a problem fails if the problem is to blame for a missed requirement or, in a plan
+without requirements, if it is misclassified or not robust. A problem without an answer is an error, and so is a problem
+that leaves a requirement open.
 """
 
 import re

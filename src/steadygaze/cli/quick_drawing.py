@@ -91,7 +91,7 @@ def _stand_in(name: str) -> ModuleType:
         return find(function)(*arguments, **options)
 
     stand_in.__getattr__ = find
-    stand_in.__version__ = "1000"  # matplotlib looks whether pyparsing is new enough
+    stand_in.__version__ = "1000"  # matplotlib checks whether pyparsing is new enough
     for function, is_seldom_used in LATER[name].items():
         called = partial(call, function)
         setattr(stand_in, function, partial(_Later, called) if is_seldom_used else called)

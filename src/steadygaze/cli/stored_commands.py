@@ -280,10 +280,10 @@ def boundary(
 ) -> int:
     """Find the outermost boundary of a stored map or refinement: how far from zero a property is kept.
 
-    Shows how much of the domain the unperturbed image can reach while the property is kept, and which parts the
-    boundary encloses (enclaves). Draws boundary.png beside the map. The domain must contain zero, and
-    a map must be complete; undecided boxes of a refinement count as not kept. The exit code is 0, or with
-    --exit-code that of the verdict for this property.
+    Shows how much of the domain can be reached from the unperturbed image while the property is kept, and which parts
+    the boundary encloses (enclaves). Draws boundary.png beside the map. The domain must contain zero, and a map must be
+    complete; undecided boxes of a refinement count as not kept. The exit code is 0, or with --exit-code that of the
+    verdict for this property.
     """
     from ..results.boundary_summary import summarise_boundary  # noqa: PLC0415 (slow to import)
     from .boundary_text import describe_boundary  # noqa: PLC0415 (slow to import)

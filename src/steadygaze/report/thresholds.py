@@ -40,7 +40,7 @@ class Thresholds:
     (N, 2) by name. kept_from (U,): AR at all steps from this one on (N: never); lost_until (U,): IR at all steps before
     this one. In between a unit is undecided, except for slabs: slab_unit (E,) and slabs (E, 4 + D), those of step k
     from slab_starts[k] on. The last numbers of a slab are a direction; along it, the unit is AR from the first number
-    to the second, and IR outside of the third to the fourth.
+    to the second, and IR outside the third to the fourth.
     """
 
     deltas: np.ndarray

@@ -98,7 +98,7 @@ SOLID_SHAPES: Shapes = {
     "part_facet_starts": (np.int64, ("parts+1",)),
     "part_incidence": (np.int64, ("part vertices", "part words")),
 }
-"""The arrays of a map of polyhedra instead of the above; without edges. Incidence is stored as signed numbers."""
+"""The arrays that a map of polyhedra has in place of these; it has no edges. Incidence is stored as signed numbers."""
 
 NEW_ARRAYS = ("beside", "pixels_beside", "drift", "most_strip", "witnesses")
 """The arrays that schema version 2 lacks."""
@@ -184,8 +184,8 @@ def unpack_map(
 ) -> tuple[RegionSet, Pieces, Inconsistency | None]:
     """The map of a problem from named arrays; `numbers` are the single numbers stored for its regions.
 
-    The curves are None if attention was not measured. `accuracy` is that of the map if the arrays are those of a chunk.
-    Raises StoreError if shapes or indices do not fit each other or the problem.
+    The curves are None if attention was not measured. `accuracy`: the accuracy of the whole map, if the arrays belong
+    to a chunk. Raises StoreError if shapes or indices do not fit each other or the problem.
     """
     if "depth" not in numbers:
         arrays, numbers = _completed(arrays, question), {"depth": 0, "skipped": 0, "gap": 0.0, "holes": 0.0, **numbers}

@@ -23,8 +23,8 @@ except ImportError:  # without such locks leftovers stay; nothing else changes
 def atomic_directory(target: Path, *, replaces: bool) -> Iterator[Path]:
     """Yield an empty sibling directory, which becomes `target` when the block ends without an error.
 
-    With `replaces`, it replaces an existing target only then; without, that is an OSError. After an error everything is
-    as before.
+    With `replaces`, it then replaces an existing target; otherwise an existing target is an OSError. After an error
+    everything is as before.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     with _locked(target.parent):

@@ -137,7 +137,7 @@ def make_columns(dimension: int) -> tuple[Column, ...]:
 
 
 def shape_columns(corners: np.ndarray, starts: np.ndarray, inside: np.ndarray) -> Block:
-    """The columns with the places of rows: corners (V, d), of row r starts[r]:starts[r+1]; thetas inside (R, d)."""
+    """The columns with the places of rows: corners (V, d), where row r has starts[r]:starts[r+1]; inside (R, d)."""
     axes = range(inside.shape[1])
     low, high = (end.reduceat(corners, starts[:-1], axis=0) for end in (np.minimum, np.maximum))
     points = corners.tolist()

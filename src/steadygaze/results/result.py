@@ -74,7 +74,7 @@ class Result:
         return nullcontext() if self.budget is None else self.budget.clock.phase(name)
 
     def with_check(self, checked: CheckedMap) -> "Result":
-        """The same result once its tiling was checked; it keeps the answer computed so far."""
+        """This result with a checked tiling; it keeps the answer computed so far."""
         found = replace(self, checked=checked)
         found.__dict__.update({name: value for name, value in self.__dict__.items() if name == "answer"})
         return found
@@ -377,7 +377,7 @@ class Result:
         return pandas_frame(self, what)
 
     def to_geopandas(self, what: str = "regions") -> Any:
-        """The same as a `geopandas.GeoDataFrame` of shapes in the plane of one or two parameters; needs geopandas."""
+        """All regions, or their "pieces", as a `geopandas.GeoDataFrame`, for one or two parameters; needs geopandas."""
         from .frames import geo_frame  # noqa: PLC0415 (rows of results)
 
         return geo_frame(self, what)

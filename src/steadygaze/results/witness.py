@@ -219,7 +219,7 @@ def _find(result: Result, kind: Violation, enclosing: Enclosing) -> tuple[_Candi
             continue
         if candidate.is_deep:
             return candidate, tried
-        # One that is not deep may still be shown by onnxruntime.
+        # onnxruntime may still show one that is not deep.
         if not is_shown:
             shows = _replay(result, kind, candidate).agrees
             if best is None or shows:

@@ -210,7 +210,7 @@ class Measure(Wording):
         raise NotImplementedError(f"losses of {self.name} are no functions of polynomials")
 
     def add_polynomials(self, sums: Sums, out: np.ndarray) -> None:
-        """Write the polynomials of N regions to out (N, k, M+1): coefficients, and bounds of their errors."""
+        """Write the polynomials of N regions to out (N, k, M+1): coefficients, and bounds on their errors."""
         raise NotImplementedError(f"losses of {self.name} are no functions of polynomials")
 
     def border(self, forms: "Forms", limit: float, error: np.ndarray) -> Border:

@@ -1,4 +1,4 @@
-"""Occlusion: how much a logit loses when a window of the image is blanked, for windows that cover the image.
+"""Occlusion: how far a logit drops when a window of the image is blanked, for windows that cover the image.
 
 A window is square and blanks all channels. Windows start at every `stride`-th row and column until one reaches the end
 of the image; the last windows may be cut off there. A pixel in several windows gets their mean.

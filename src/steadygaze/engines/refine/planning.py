@@ -46,7 +46,7 @@ PROBE_LEVELS = (2, 4, 6)  # probe boxes have sides of 2 to the power of minus th
 PLANNING = 0.5  # the share of the time limit after which the choice of a method and the plan end
 LEAST_PLANNING = 1.0  # seconds that the choice may always take: it rarely takes a tenth of that
 PROBE_ROOM = 64  # generators that every layer may add to keep correlations
-DEEP_ROOM = 32  # the same in deep networks that cannot be walked
+DEEP_ROOM = 32  # generators that every layer may add in deep networks that cannot be walked
 MOST_BOXES = 4096  # the most boxes into which a deep network's domain is cut before any are bounded
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # The error of a pixel relative to its terms, for each of at least four added changes: up to five operations each.
 CHANGE_SHARE = 16.0 * UNIT
 MOST_DOUBTS = 0.005  # if more than this share of neurons has an uncertain sign, random signs replace worst cases
-MOST_MAP_ERROR = 1e-3  # the same for the worst case of the inconsistency, relative to the size of the original maps
+MOST_MAP_ERROR = 1e-3  # the largest worst case of the inconsistency, as a share of the size of the original maps
 PROBES = 8  # error vectors with random signs that pass through the network instead of worst cases
 # The largest error in units of the root mean square over the probes. The probes carry the worst case n·2⁻⁵³ of every
 # single sum, about √n times the sum of rounding errors with random signs, so this is far beyond four deviations.

@@ -312,7 +312,7 @@ class Labeller:
 class Settler:
     """Decides regions that float64 leaves undecided, by exact arithmetic, one by one, up to a fixed number.
 
-    The counterpart of `properties.settling` for maps. The number is fixed in advance, so results do not depend on the
+    `properties.settling` does the same for maps. The number is fixed in advance, so results do not depend on the
     machine unless a time limit ends the search.
     """
 

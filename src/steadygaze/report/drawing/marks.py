@@ -45,7 +45,7 @@ def place_badges(dots: np.ndarray, size: np.ndarray, *, is_path: bool = False) -
 
 
 def _first_best(tries: list[np.ndarray], lack: Callable[[np.ndarray], float]) -> np.ndarray:
-    """The first try that lacks nothing, or else least."""
+    """The first try without any lack, otherwise the try with the least (see `_lack`)."""
     best, least = tries[0], np.inf
     for at in tries:
         found = lack(at)
@@ -60,7 +60,7 @@ def _lack(
     dot: np.ndarray, at: np.ndarray, dots: np.ndarray, centres: list[np.ndarray], size: np.ndarray,
     legs: list[tuple[np.ndarray, np.ndarray]],
 ) -> float:  # fmt: skip
-    """How much too close a number at a place is to an obstacle, at worst; 0 if the place suits."""
+    """How far a number at this place lacks its distance from an obstacle, at worst; 0 if the place suits."""
     lacks = [0.0, 0.12 - float(np.minimum(at, size - at).min()), *(0.16 - np.hypot(*(dots - at).T))]
     lacks += [0.15 - _to_segment(at, start, end) for start, end in legs]
     for other, centre in zip(dots, centres, strict=False):
