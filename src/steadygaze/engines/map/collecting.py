@@ -31,8 +31,7 @@ from ...results.samples import piece_samples
 from ...results.streamed_answer import ChunkFacts, chunk_facts
 from ...results.witness import reproduction
 from .chunk_files import ChunkFile, ChunkFiles, Folder, shared_errors, write_chunk
-from .joining import JoinedCuts, join_pieces
-from .streamed_map import StreamedMap
+from .streamed_map import JoinedCuts, StreamedMap, join_pieces
 
 WHOLE = 200_000
 """The most regions of a map joined in memory; fewer if half of the allowed memory is in use before."""
