@@ -7,7 +7,7 @@ import pytest
 
 import steadygaze
 from steadygaze.budget import Budget, Limits
-from steadygaze.engines.map import collecting
+from steadygaze.engines.map import map_engine
 from steadygaze.engines.refine.boxes import State
 from steadygaze.errors import OptionError
 from steadygaze.labels import Verdict
@@ -69,7 +69,7 @@ def test_three_parameters() -> None:
 
 def test_a_map_in_chunks_and_on_disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     whole = labels_of("map", SHIFT)
-    monkeypatch.setattr(collecting, "WHOLE", 500)
+    monkeypatch.setattr(map_engine, "WHOLE", 500)
     monkeypatch.setattr(chunked_walk, "chunk_size", lambda compound: 256)
     found = labels_of("map", SHIFT)
     found.save(tmp_path / "chunks")

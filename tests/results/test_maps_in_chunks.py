@@ -13,8 +13,8 @@ import pytest
 
 from steadygaze import StoreError, compare, export, load
 from steadygaze.budget import Budget, Limits
-from steadygaze.engines.map import chunk_files, collecting, streamed_map
-from steadygaze.engines.map.collecting import Collector
+from steadygaze.engines.map import chunk_files, map_engine, streamed_map
+from steadygaze.engines.map.map_engine import Collector
 from steadygaze.engines.map.streamed_map import StreamedMap
 from steadygaze.engines.map.whole_map import MapTiling
 from steadygaze.errors import InternalError, OptionError
@@ -330,9 +330,9 @@ def _changed(chunk: Chunk, **columns: np.ndarray) -> Chunk:
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_in_one_chunk_is_found(fault: str, monkeypatch: pytest.MonkeyPatch):
-    take = collecting.Collector.take
+    take = map_engine.Collector.take
     monkeypatch.setattr(
-        collecting.Collector,
+        map_engine.Collector,
         "take",
         lambda self, chunk: take(self, FAULTS[fault](chunk) if chunk.place[2] == 3 else chunk),
     )

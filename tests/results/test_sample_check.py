@@ -9,7 +9,7 @@ import pytest
 
 from steadygaze.cli import main
 from steadygaze.engines import run
-from steadygaze.engines.map import collecting, map_engine
+from steadygaze.engines.map import map_engine
 from steadygaze.engines.refine import boxes
 from steadygaze.engines.refine.refine_tiling import RefineTiling
 from steadygaze.engines.search import labeller
@@ -65,7 +65,7 @@ def test_a_false_label_of_a_piece(
     plant: Callable[[Pieces], Pieces], method: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
     tmp_path: object,
 ) -> None:  # fmt: skip
-    for module in (map_engine, collecting, boxes):
+    for module in (map_engine, boxes):
         true = module.label_pieces
         monkeypatch.setattr(module, "label_pieces", lambda *given, true=true, **options: plant(true(*given, **options)))
     until = ["--until", "exact"] if method == "refine" else []
@@ -117,7 +117,7 @@ def test_a_difference_that_bounds_explain_makes_the_region_undecided(
     question = make_question("M-FNN-100", "mnist:69995", [QUESTION[1], QUESTION[3]], property="cr")
     true = run(question, "map", threads=1)
     lost = true.answer.joint.polytopes.volumes[~true.answer.joint.pieces.keeps_label].max()
-    for module in (map_engine, collecting, boxes):
+    for module in (map_engine, boxes):
         own = module.label_pieces
         monkeypatch.setattr(
             module, "label_pieces", lambda *given, own=own, **options: one_lost_piece_kept(own(*given, **options))
@@ -131,7 +131,7 @@ def test_a_difference_that_bounds_explain_makes_the_region_undecided(
     monkeypatch.setattr(labeller.Labeller, "label", wrong)
     monkeypatch.setattr(sample_check, "Enclosing", OpenBounds)
     if method == "chunks":
-        monkeypatch.setattr(collecting, "WHOLE", 0)
+        monkeypatch.setattr(map_engine, "WHOLE", 0)
         monkeypatch.setattr(chunked_walk, "LARGEST", 64)
         monkeypatch.setattr(chunked_walk, "SMALLEST", 64)
     options: dict[str, Any] = {"until": "exact"} if method == "refine" else {}

@@ -7,7 +7,7 @@ import pytest
 
 from steadygaze import verify
 from steadygaze.budget import Budget, Limits
-from steadygaze.engines.map import collecting
+from steadygaze.engines.map import map_engine
 from steadygaze.regions import chunked_walk, walks
 from steadygaze.results.result import Result
 
@@ -29,7 +29,7 @@ WHOLE, CHUNK = 10, 4
 def small_chunks(*, whole: int = WHOLE) -> Iterator[None]:
     """Chunks of a few regions; maps of more than `whole` regions stay on disk."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(collecting, "WHOLE", whole)
+        patch.setattr(map_engine, "WHOLE", whole)
         patch.setattr(chunked_walk, "LARGEST", CHUNK)
         patch.setattr(chunked_walk, "SMALLEST", CHUNK)
         # A walk checks for a full chunk after this many steps; regions in between belong to one chunk.
