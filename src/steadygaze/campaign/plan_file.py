@@ -26,8 +26,15 @@ from ..perturbation import compose, file_digests, parse_specs
 from ..question import OPTIONS
 from ..question_options import THRESHOLDS, fitted_options
 from ..suggestions import did_you_mean
-from .plan_fit import PlanFits, pixels_of
-from .plan_inputs import IMAGE_ENDINGS, ExpectedLabels, find_files, find_models, preset_combinations
+from .plan_inputs import (
+    IMAGE_ENDINGS,
+    ExpectedLabels,
+    PlanFits,
+    find_files,
+    find_models,
+    pixels_of,
+    preset_combinations,
+)
 from .plan_tables import COMBINATIONS, RunTable, Texts, parse_tables, plan_words
 from .set_requirement import SetRequirement
 from .stored_campaign import (
