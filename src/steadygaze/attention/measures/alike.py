@@ -179,7 +179,10 @@ class Alike(Measure):
             lowest = np.maximum(lowest, cosines.min(axis=1) - between)
             low, high = 1.0 - cosines.max(axis=1) - between - slack, 1.0 - lowest + slack
         is_known = (size[:, 0] * (1.0 - rounding) > error) & (expected > off) & np.isfinite(low) & np.isfinite(high)
-        low, high = np.where(is_known, np.maximum(low, 0.0), 0.0), np.where(is_known, np.minimum(high, 2.0), NO_ATTENTION)
+        low, high = (
+            np.where(is_known, np.maximum(low, 0.0), 0.0),
+            np.where(is_known, np.minimum(high, 2.0), NO_ATTENTION),
+        )
         is_zero = (size[:, 0] == 0.0) & (error == 0.0)
         return np.stack([np.where(is_zero, NO_ATTENTION, low), high], axis=1)
 
