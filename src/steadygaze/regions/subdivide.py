@@ -1,8 +1,8 @@
 """Subdivides the domain into all regions with volume: drives the compiled walks, in parallel, within a budget.
 
-First the clip alone cuts every knot cell; runs of the resulting polytopes are then walked through the classifier
-independently. The runs do not depend on the number of threads, so neither does the result. A walk can also start from a
-box inside the domain, whose sides are known cuts.
+First the clip cuts every knot cell, in large networks with the next layers; runs of the resulting polytopes are then
+walked through the classifier independently. The runs do not depend on the number of threads, so neither does the
+result. A walk can also start from a box inside the domain, whose sides are known cuts.
 """
 
 import threading
