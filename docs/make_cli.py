@@ -117,10 +117,10 @@ COMMON_KEYS = (
 )  # fmt: skip
 
 BOUNDARY_KEYS = {
-    "satisfying_share": "the share of the domain that satisfies the property",
-    "reachable_share": "the part of it that can be reached from zero without leaving it",
-    "unreachable_share": "the rest of it",
-    "enclosed_share": "the share inside the outermost boundary: the reachable part and its enclaves",
+    "satisfying_share": "the share of the domain that is proved to satisfy the property",
+    "reachable_share": "the proved share that can be reached from zero without leaving this part",
+    "unreachable_share": "the share of the pieces that satisfy the property but cannot be reached",
+    "enclosed_share": "the proved share inside the outermost boundary: the reachable part and its enclaves",
     "farthest": "a reachable `theta` with the largest `distance` ‖theta‖₂; `null` if nothing is reachable",
     "components": "the components of the outermost boundary, the longest first. `measure`: length with every axis "
     "scaled to 1 (area with three parameters, number of thetas with one); `touches_border`: whether it reaches the "

@@ -35,6 +35,15 @@ class Property(Enum):
         return self is not Property.CR
 
     @property
+    def share(self) -> str:
+        """The name of the share of the domain that has the property.
+
+        >>> Property.AR.share, Property.BOTH.share
+        ('AR', 'CR&AR')
+        """
+        return {Property.CR: "CR", Property.AR: "AR", Property.BOTH: "CR&AR"}[self]
+
+    @property
     def sentence(self) -> str:
         """The property in words."""
         return {

@@ -1,6 +1,7 @@
 """`boundary`: the outermost boundary of a stored map as text, picture and JSON."""
 
 import importlib.util
+import re
 from pathlib import Path
 
 import msgspec
@@ -10,7 +11,9 @@ import pytest
 from steadygaze import load
 from steadygaze.cli.boundary_text import certainty_text, describe_boundary, reach_text
 from steadygaze.report.figures import boundary
+from steadygaze.report.page import cards
 from steadygaze.results.boundary_summary import BoundarySummary
+from steadygaze.words import share_text
 from support.command_line import SMALL, Runner
 
 PLANE = (
@@ -48,14 +51,31 @@ def test_json_is_what_the_result_says(run: Runner, undrawn: None):
     found = load("out").boundary("ar")
     answer = printed.json
     assert printed.code == 10 and (answer["verdict"], answer["property"]) == ("not robust", "ar")
-    for name in ("satisfying_share", "reachable_share", "unreachable_share", "enclosed_share"):
-        assert answer[name] == getattr(found, name)
+    # Proved shares leave out the strips along thresholds.
+    assert answer["satisfying_share"] == min(found.satisfying_share, load("out").areas["AR"][0])
+    for name in ("reachable_share", "enclosed_share"):
+        assert answer[name] == max(0.0, getattr(found, name) - found.strip_share)
+    assert answer["unreachable_share"] == found.unreachable_share
     assert answer["farthest"] == {"theta": found.farthest.tolist(), "distance": found.distance}
     assert [part["measure"] for part in answer["components"]] == [part.measure for part in found.components]
     assert [part["inner_regions"] for part in answer["components"]] == [
         part.inner.tolist() for part in found.components
     ]
     assert answer["output"]["pictures"] == ["out/boundary.png"]
+
+
+def test_shares_are_the_same_in_terminal_json_and_report(run: Runner, undrawn: None):
+    run(*PLANE)
+    answer, told = run("boundary", "out", "--json").json, run("boundary", "out").out
+    page = dict(cards.describe_boundary(load("out"))["facts"])
+    for name, told_as, page_as in (
+        ("satisfying_share", "satisfies the property", "satisfies the property"),
+        ("reachable_share", "reachable from zero", None),
+        ("enclosed_share", "inside the boundary", "inside the outermost boundary, enclaves included"),
+    ):
+        share = share_text(answer[name])
+        assert re.search(rf"{told_as} +{re.escape(share)}", told), name
+        assert page_as is None or page[page_as] == f"at least {share}"
 
 
 def test_the_exit_code_is_that_of_the_property_asked(run: Runner, stored: Path, undrawn: None):

@@ -299,7 +299,7 @@ def boundary(
     if json:
         print_json(summary.plain() | {"output": {"pictures": [str(path) for path in drawn]}})
     else:
-        describe_boundary(summary.cautious(result.areas), pictures=drawn)
+        describe_boundary(summary, pictures=drawn)
     return summary.verdict.exit_code if exit_code else 0
 
 

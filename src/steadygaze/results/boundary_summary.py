@@ -1,18 +1,19 @@
 """The summary of an outermost boundary: one typed record, which `steadygaze boundary --json` prints."""
 
-from collections.abc import Mapping
-from typing import Any, Self
-
-import msgspec
+from typing import Any
 
 from ..boundary import Boundary, Component, Enclave
-from ..labels import Kept, Label, Property
+from ..labels import Kept
 from .result import Result
-from .summary import AnswerFacts, Bounds, common_facts
+from .summary import AnswerFacts, common_facts
 
 
 class BoundarySummary(AnswerFacts, frozen=True, kw_only=True):
-    """An outermost boundary; `verdict` is that of its property."""
+    """An outermost boundary; `verdict` is that of its property.
+
+    The shares that satisfy the property, are reachable or enclosed are proved lower bounds: they leave out the strips
+    of pieces that are too close to a threshold.
+    """
 
     regions: int
     satisfying_share: float
@@ -25,27 +26,16 @@ class BoundarySummary(AnswerFacts, frozen=True, kw_only=True):
     starts: int
     undecided: dict[str, Any]
 
-    def cautious(self, areas: Mapping[str, Bounds]) -> Self:
-        """The summary with proved shares: without the strips of pieces that are too close to a threshold."""
-        name = {Property.CR: Label.CR, Property.AR: Label.AR, Property.BOTH: "CR&AR"}[self.property]
-        strips = self.undecided["strip_share"]
-        return msgspec.structs.replace(
-            self,
-            reachable_share=max(0.0, self.reachable_share - strips),
-            enclosed_share=max(0.0, self.enclosed_share - strips),
-            satisfying_share=min(self.satisfying_share, areas[name][0]),
-        )
-
 
 def summarise_boundary(result: Result, boundary: Boundary) -> BoundarySummary:
     """The summary of a boundary."""
     return BoundarySummary(
         **common_facts(result, result.verdict_of(boundary.wanted), boundary.wanted),
         regions=result.region_count,
-        satisfying_share=boundary.satisfying_share,
-        reachable_share=boundary.reachable_share,
+        satisfying_share=min(boundary.satisfying_share, result.areas[boundary.wanted.share][0]),
+        reachable_share=max(0.0, boundary.reachable_share - boundary.strip_share),
         unreachable_share=boundary.unreachable_share,
-        enclosed_share=boundary.enclosed_share,
+        enclosed_share=max(0.0, boundary.enclosed_share - boundary.strip_share),
         farthest=(
             None if boundary.farthest is None else {"theta": boundary.farthest.tolist(), "distance": boundary.distance}
         ),

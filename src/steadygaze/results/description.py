@@ -154,7 +154,7 @@ def undecided_share(summary: Summary) -> float:
     area, wanted = summary.area, summary.property
     if wanted is Property.BOTH:
         return float(area["undecided"][1])
-    low, high = area[wanted.value.upper()]
+    low, high = area[wanted.share]
     return max(0.0, float(high - low))
 
 

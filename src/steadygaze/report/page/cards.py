@@ -142,7 +142,7 @@ def describe_boundary(result: Result) -> dict[str, Any]:
         found = result.boundary()
     except OptionError as error:
         return {"reason": str(error)}
-    summary = summarise_boundary(result, found).cautious(result.areas)
+    summary = summarise_boundary(result, found)
     components = [
         (rounded(part["measure"], 4), "yes" if part["touches_border"] else "no",
          f"{len(part['inner_regions']):,} / {len(part['outer_regions']):,}", percent_up(part["share_beyond"]))
