@@ -23,6 +23,18 @@ SMALLEST_WEIGHT = 1e-140
 LEAST_ROOT = 1e-140
 """Like LEAST, for the root of a sum of products."""
 
+OWN = 1.0 + 1e-6
+"""Covers the rounding of error bounds themselves: sums of fewer than 10⁹ non-negative numbers."""
+
+MORE = 1.0 + 1e-9
+"""OWN for bounds from a few operations on numbers that are bounds already."""
+
+SMALLEST = 2.0**-1022
+"""The smallest positive number that float64 holds with full precision: stands for the sign of a proved margin."""
+
+UNKNOWN = (float("-inf"), float("inf"))
+"""The range of a value of which nothing is known."""
+
 
 def gamma(terms: int) -> float:
     """The relative error of a sum of `terms` products, doubled to cover the rounding of this bound itself.

@@ -8,14 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..tolerances import LEAST, UNIT, gamma
+from ..tolerances import LEAST, MORE, UNIT, gamma
 from .inconsistency import Inconsistency
 from .measures import Border
 from .measures.distance import DISTANCE
 from .polynomials import Parts
-
-MORE = 1.0 + 1e-9
-"""Covers the rounding of bounds."""
+from .spans import up_to
 
 
 class Strips(NamedTuple):
@@ -90,7 +88,7 @@ class EnclosedLoss:
         reach[:, 1] = np.where(is_kept, np.minimum(reach[:, 1], limit), reach[:, 1])
         reach[:, 0] = np.where(is_lost, np.maximum(reach[:, 0], np.nextafter(limit, np.inf)), reach[:, 0])
         kept, lost = np.where(is_kept, np.inf, np.where(is_lost, -np.inf, kept)), np.where(is_lost, -np.inf, lost)
-        return Strips(_up_to(kept, ends), _up_to(lost, ends), ends, reach, along, gap, doubt, floor)
+        return Strips(up_to(kept, ends), up_to(lost, ends), ends, reach, along, gap, doubt, floor)
 
     def reach(self, parts: Parts) -> np.ndarray:
         """Bounds (N, 2) of the losses on parts."""
@@ -114,12 +112,6 @@ class EnclosedLoss:
     def values(self, points: np.ndarray, owner: np.ndarray) -> np.ndarray:
         """The values (V, k) of the polynomials at points (V, D) of parts (V,), up to rounding."""
         return self.layout.powers.values(self.coefficients, points - self.origins[owner], owner)
-
-
-def _up_to(last: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """The part (N, 2) of ranges (N, 2) up to a place (N,); an empty one is (1, 0)."""
-    found = np.stack([ends[:, 0], np.minimum(ends[:, 1], last)], axis=1)
-    return np.where((last >= ends[:, 0])[:, None], found, [1.0, 0.0])
 
 
 def losses_at(curves: Inconsistency, curve: np.ndarray, points: np.ndarray, origins: np.ndarray) -> np.ndarray:

@@ -11,15 +11,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compound import Compound
-from ..tolerances import UNIT, gamma, up
+from ..tolerances import MORE, UNIT, gamma, up
 from .inconsistency import Inconsistency
 from .measures import NO_ATTENTION, Expectation, Measure
 from .options import AttentionOptions
 from .pixel_forms import ROUNDINGS, PixelLines
-from .spans import Spans
-
-MORE = 1.0 + 1e-9
-"""Covers the rounding of bounds."""
+from .spans import Spans, up_to
 
 
 def number_count(coordinates: int) -> int:
@@ -132,13 +129,7 @@ def planes(curves: Inconsistency, spans: Spans, limit: float, error: np.ndarray)
     lost = np.where(is_flat | np.isnan(lost), np.inf, lost)
     is_kept, is_lost = reach[:, 1] <= limit, reach[:, 0] > limit
     kept, lost = np.where(is_kept, np.inf, np.where(is_lost, -np.inf, kept)), np.where(is_lost, -np.inf, lost)
-    return Planes(_up_to(kept, ends), _up_to(lost, ends), ends, reach, along)
-
-
-def _up_to(last: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """Cut ranges (R, 2) off after a position (R,); an empty range is (1, 0)."""
-    found = np.stack([ends[:, 0], np.minimum(ends[:, 1], last)], axis=1)
-    return np.where((last >= ends[:, 0])[:, None], found, [1.0, 0.0])
+    return Planes(up_to(kept, ends), up_to(lost, ends), ends, reach, along)
 
 
 def values(curves: Inconsistency, curve: np.ndarray, points: np.ndarray) -> np.ndarray:

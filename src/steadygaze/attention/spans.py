@@ -75,3 +75,9 @@ class Spans:
             return slab
         placed = self.compound.domain.to_unit(slab + self.starts[:, None], self.axis)
         return np.where(slab[:, :1] > slab[:, 1:], [1.0, 0.0], placed)
+
+
+def up_to(last: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """The part (N, 2) of ranges (N, 2) up to a place (N,); an empty one is (1, 0)."""
+    found = np.stack([ends[:, 0], np.minimum(ends[:, 1], last)], axis=1)
+    return np.where((last >= ends[:, 0])[:, None], found, [1.0, 0.0])

@@ -15,15 +15,12 @@ from ..network.layers import RELU, Layer
 from ..network.steps import Segment
 from ..regions.patterns import unpack
 from ..regions.region import RegionSet
-from ..tolerances import DOUBT, LEAST, UNIT, gamma
+from ..tolerances import DOUBT, LEAST, OWN, UNIT, gamma
 from .value_numbers import ZERO, NumberedGraph, ValueNumbers
 
 if TYPE_CHECKING:
     from ..exact.network_forms import WholeForms
     from ..exact.pixel_forms import ExactPixels
-
-OWN = 1.0 + 1e-6
-"""Covers the rounding of the bounds themselves."""
 
 
 MOST_NUMBERED = 100_000_000

@@ -25,7 +25,7 @@ from ..network.layers import ENTRY, RELU
 from ..regions.forward_error import pixel_kinks
 from ..regions.patterns import bit_places
 from ..regions.region import RegionSet
-from ..tolerances import UNIT
+from ..tolerances import SMALLEST, UNIT
 from .attention import Doubtful, label_attention, reaches
 from .classification import Pieces, classify, piece_coverage, strip_volumes
 from .hull_proof import HullProof, vertex_batches
@@ -45,8 +45,6 @@ WORTH_SETTLING = 1e-7
 """A strip with more than this share of the domain is always worth settling."""
 
 Range = tuple[float, float]
-
-TINY = float(np.finfo(np.float64).tiny)
 
 LEAST_SHARE = 1e-6
 """A pattern on less than this share of a region is part of the region's border; its volume counts as a sliver."""
@@ -171,7 +169,7 @@ def label_pieces(
         if found.outcome in (LabelOutcome.KEPT, LabelOutcome.LOST):
             is_kept, slack[piece] = found.outcome is LabelOutcome.KEPT, 0.0
             # The sign is proved; the size is merely computed.
-            margin[piece] = np.maximum(margin[piece], TINY) if is_kept else np.minimum(margin[piece], -TINY)
+            margin[piece] = np.maximum(margin[piece], SMALLEST) if is_kept else np.minimum(margin[piece], -SMALLEST)
         elif found.shares is not None:
             kept, lost = found.shares.kept[0], found.shares.lost[0]
             is_kept = kept >= lost

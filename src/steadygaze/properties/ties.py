@@ -25,8 +25,8 @@ from ..network.layers import Layer
 from ..network.steps import Segment
 from ..regions.patterns import unpack
 from ..regions.region import RegionSet
-from ..tolerances import gamma
-from .pattern_points import OWN, PatternPoints, advance, window_starts
+from ..tolerances import OWN, gamma
+from .pattern_points import PatternPoints, advance, window_starts
 from .tie_moves import TieMove
 from .value_numbers import ValueNumbers
 

@@ -29,12 +29,9 @@ from ..errors import ModelError
 from ..network.graph import AffineMap
 from ..network.layers import Layer
 from ..network.steps import Step, is_folded, magnitude
-from ..tolerances import LEAST, NEAR, UNIT, gamma
+from ..tolerances import LEAST, NEAR, OWN, UNIT, gamma
 
 _KNOWN: WeakKeyDictionary[Accuracy, tuple[ref[Compound], list[np.ndarray]]] = WeakKeyDictionary()
-
-OWN = 1.0 + 1e-6
-"""Covers the rounding of the bounds themselves: sums of fewer than 10⁹ non-negative numbers."""
 
 LARGEST_SPECTRAL = 1024
 """The spectral norm of a dense matrix is bounded only up to this side: larger ones would take too long."""

@@ -26,13 +26,11 @@ from ..properties.hull_proof import TiedPoints
 from ..properties.pattern_points import has_windows
 from ..question import Question
 from ..threshold import Threshold
-from ..tolerances import UNIT
+from ..tolerances import UNIT, UNKNOWN
 from .claims import Claim, Violation
 from .map_check import MapCheck, check_losses, check_maps
 from .point import Point
 from .result import Result
-
-UNKNOWN = (-np.inf, np.inf)
 
 
 @dataclass(frozen=True)

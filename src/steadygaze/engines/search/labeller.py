@@ -23,16 +23,14 @@ from ...properties.hull_proof import HullProof
 from ...properties.settling import LEAST_SHARE, LIMIT_SECONDS, affordable, exact_labels, pattern_reach
 from ...question import Question
 from ...regions.forward_error import coverage, forward_errors
-from ...tolerances import FEASIBILITY, LEAST, UNIT, gamma
+from ...tolerances import FEASIBILITY, LEAST, SMALLEST, UNIT, UNKNOWN, gamma
 from .form_kernels import lead_ranges
 from .halfspaces import LinearProgramTroubleError
 from .traversal import CLIPS, Roof, Traversal
 from .visited import TraversedRegion, Visited
 
-UNKNOWN = (-np.inf, np.inf)
 LEAST_DRIFT = np.array([[32.0], [0.0]])
 """How far forms may drift (see `Accuracy`) before their error bounds are recomputed."""
-TINY = float(np.finfo(np.float64).tiny)
 SETTLED: dict[LabelOutcome | None, str] = {LabelOutcome.KEPT: Label.CR, LabelOutcome.LOST: Label.MR}
 
 
@@ -84,7 +82,10 @@ class Labeller:
         if name == "undecided":
             name = self.settler.classify(region)
             # Exact arithmetic proves only the sign; the size keeps its float64 bounds.
-            low, high = max(low, TINY) if name == Label.CR else low, min(high, -TINY) if name == Label.MR else high
+            low, high = (
+                max(low, SMALLEST) if name == Label.CR else low,
+                min(high, -SMALLEST) if name == Label.MR else high,
+            )
         return name, (low, high)
 
     def _classify(self, region: TraversedRegion) -> tuple[str, tuple[float, float]]:
