@@ -60,6 +60,15 @@ class Kept(IntEnum):
     UNKNOWN = 1
     NO = 2
 
+    @classmethod
+    def of_label(cls, text: str) -> "Kept":
+        """The code of a label that holds on a whole region; UNKNOWN for any other label, and for none.
+
+        >>> Kept.of_label("IR"), Kept.of_label("AB"), Kept.of_label("")
+        (<Kept.NO: 2>, <Kept.UNKNOWN: 1>, <Kept.UNKNOWN: 1>)
+        """
+        return {"CR": cls.YES, "AR": cls.YES, "MR": cls.NO, "IR": cls.NO}.get(text, cls.UNKNOWN)
+
 
 class Label(StrEnum):
     """The label of a region: for classification (CR, MR, CB), for attention (AR, IR, AB), or undecided.

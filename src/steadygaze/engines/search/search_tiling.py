@@ -34,9 +34,6 @@ from .search_arrays import pack_search, visited_part
 from .visited import ATTENTIONS, CLASSIFICATIONS, BoundaryPart, Holds, Visited
 from .visited_shares import unknown_shares, visited_ties
 
-CODES: dict[str, Kept] = {Label.CR: Kept.YES, Label.MR: Kept.NO, Label.AR: Kept.YES, Label.IR: Kept.NO}
-"""`Kept` codes of the labels that hold on the whole region."""
-
 ARITHMETIC = "for the real-valued network, by float64 arithmetic with error bounds or by exact arithmetic"
 
 
@@ -264,10 +261,10 @@ class SearchTiling(Tiling[VisitedAnswer]):
         for number in chosen_sizes(np.array(sizes), count):
             one = self.visited[int(number)]
             theta = self.question.compound.domain.to_theta(one.region.inside[None])[0]
-            attention = Kept.UNKNOWN if one.is_doubtful else CODES.get(one.attention, Kept.UNKNOWN)
+            attention = Kept.UNKNOWN if one.is_doubtful else Kept.of_label(one.attention)
             # The claimed range of the margin includes its error.
             claim = Claim(theta, None, 0.0, partial(float, 0.0))
-            yield Sample(claim, CODES.get(one.classification, Kept.UNKNOWN), attention, int(number))
+            yield Sample(claim, Kept.of_label(one.classification), attention, int(number))
 
     def without(self, doubts: Doubts) -> "SearchTiling":
         """The same regions, with doubtful labels undecided; the shares become unknown."""

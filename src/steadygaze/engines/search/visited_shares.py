@@ -39,7 +39,8 @@ from .solids import BrokenSolidError
 from .traversal import Traversal
 from .visited import TraversedRegion, Visited, polygon_area
 
-CODES = {Label.CR: Kept.YES, Label.MR: Kept.NO, Label.AR: Kept.YES, Label.IR: Kept.NO, "": Kept.UNKNOWN}
+WHOLE = {Label.CR, Label.MR, Label.AR, Label.IR, ""}
+"""Labels that hold on a whole region; the empty one was not asked for."""
 Rows = np.ndarray | None
 """A convex part of a region: where rows (M, d+1) are ≥ 0; None is empty."""
 
@@ -117,7 +118,7 @@ def _is_beside_known(compound: Compound, accuracy: Accuracy, errors: list[np.nda
 def _cells(labeller: Labeller, one: Visited, measurer: "_PartMeasurer") -> np.ndarray:
     """The volumes (3, 3) of a region's parts by `Kept` codes of label and attention."""
     region = one.region
-    if one.classification in CODES and one.attention in CODES:
+    if one.classification in WHOLE and one.attention in WHOLE:
         return _whole_cells(one)
     kept, open_label = _label_parts(labeller, one)
     keeps, open_attention = _attention_parts(labeller, one)
@@ -146,7 +147,7 @@ def _cells(labeller: Labeller, one: Visited, measurer: "_PartMeasurer") -> np.nd
 def _whole_cells(one: Visited) -> np.ndarray:
     """Like `_cells`, but a region with several labels counts as unknown as a whole."""
     cells = np.zeros((3, 3))
-    cells[CODES.get(one.classification, Kept.UNKNOWN), CODES.get(one.attention, Kept.UNKNOWN)] = one.region.volume
+    cells[Kept.of_label(one.classification), Kept.of_label(one.attention)] = one.region.volume
     return cells
 
 
