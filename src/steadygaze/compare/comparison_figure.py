@@ -4,7 +4,6 @@ Every statement in the figure comes from the comparison. A difference map looks 
 areas.
 """
 
-import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,7 +23,7 @@ from ..report.drawing.raster import BLOCK, colour_grid, hatch_grid, owners_on_gr
 from ..report.drawing.sections import Section, make_sections
 from ..report.drawing.sheet import ROW, Sheet, name_axis, write_figure
 from ..report.figures.map import SMALLEST_SHARE_SHOWN
-from ..results.directory import atomic_directory, atomic_file, check_file
+from ..results.directory import atomic_directory, atomic_file, check_file, write_json
 from ..results.result import Result
 from ..tolerances import MAX_MAP_PARAMETERS
 from ..words import distance_text, percent_up, share_text, shown_text
@@ -90,13 +89,13 @@ def save_comparison(comparison: Comparison, path: str | Path, *, force: bool = F
     try:
         if _ending(target) == NUMBERS:
             with atomic_file(target) as new:
-                _write_numbers(comparison.summary(), new)
+                write_json(new, comparison.summary())
             return [Path(path)]
         if _ending(target) in FORMATS:
             draw_comparison(comparison, target, force=force)
             return [Path(path)]
         with atomic_directory(target, replaces=force) as folder:
-            _write_numbers(comparison.summary(), folder / f"{NAME}.{NUMBERS}")
+            write_json(folder / f"{NAME}.{NUMBERS}", comparison.summary())
             draw_comparison(comparison, folder / NAME)
     except OSError as error:
         raise _not_writable(path, error) from None
@@ -356,8 +355,3 @@ def _ending(path: Path) -> str:
 
 def _not_writable(path: str | Path, error: OSError) -> StoreError:
     return StoreError(f"{path}: cannot be written ({error.strerror or error}); choose another --out")
-
-
-def _write_numbers(summary: dict[str, Any], path: Path) -> None:
-    # ASCII only: UTF-8 cannot encode every file name.
-    path.write_text(json.dumps(summary, indent=2, allow_nan=False) + "\n", encoding="ascii")

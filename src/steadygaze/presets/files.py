@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import StoreError
 from ..labels import Label, Verdict
 from ..report.page import fill
-from ..results.directory import atomic_file
+from ..results.directory import atomic_file, write_json
 from ..results.result import Result
 from ..words import percent_up, share_text
 from .run import PresetAnswer, PresetResult
@@ -45,7 +45,7 @@ def begin_preset(target: Path, preset: str) -> None:
                 (target / name).unlink(missing_ok=True)
         target.mkdir(parents=True, exist_ok=True)
         # An interrupted run leaves a directory that --force may replace.
-        _write_json(earlier, {"preset": preset, "questions": []})
+        _write_answer(earlier, {"preset": preset, "questions": []})
     except OSError as error:
         raise StoreError(f"{target}: cannot be written ({error.strerror}); choose another --out") from None
 
@@ -64,7 +64,7 @@ def finish_preset(target: Path, found: PresetResult, *, formats: Sequence[str] =
     """Write `preset.json`, the report, and the picture of the comparison if pictures are wanted; the files written."""
     files = [target / ANSWER, target / REPORT]
     try:
-        _write_json(files[0], found.summary())
+        _write_answer(files[0], found.summary())
         if formats and found.comparison is not None:
             files += found.comparison.plot(target / PICTURE)
         with atomic_file(files[1]) as new:
@@ -84,9 +84,9 @@ def save_preset(found: PresetResult, directory: str | Path, *, force: bool = Fal
     return target
 
 
-def _write_json(path: Path, content: dict[str, Any]) -> None:
+def _write_answer(path: Path, content: dict[str, Any]) -> None:
     with atomic_file(path) as new:
-        new.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+        write_json(new, content)
 
 
 def _page(found: PresetResult, pictures: Sequence[Path]) -> str:

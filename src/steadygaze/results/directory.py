@@ -3,13 +3,15 @@
 The next write to the same place removes the leftovers of killed runs.
 """
 
+import json
 import os
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from ..errors import StoreError
 
@@ -55,6 +57,12 @@ def atomic_file(target: Path) -> Iterator[Path]:
     finally:
         new.unlink(missing_ok=True)
     _flush_folder(target.parent)
+
+
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Write one JSON object."""
+    # ASCII only: UTF-8 cannot encode every file name.
+    path.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="ascii")
 
 
 def check_file(path: str | Path, *, force: bool = False) -> Path:

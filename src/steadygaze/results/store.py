@@ -34,7 +34,7 @@ from ..question import Question
 from ..regions.check import CheckedMap
 from .array_file import read_arrays, write_arrays
 from .arrays import OLDER, READ_VERSIONS, SCHEMA_VERSION
-from .directory import atomic_directory
+from .directory import atomic_directory, write_json
 from .result import Result
 from .summary import Summary
 from .tiling import MAP, Tiling
@@ -89,7 +89,7 @@ def save(result: Result, directory: str | Path, *, force: bool = False) -> Path:
                 np.save(folder / f"{name}.npy", array, allow_pickle=False)
             files = {name: _sha256(folder / name) for name in _hashed_files(content)}
             whole = content | {"stored": stored | {"files": files}}
-            _write_json(folder / ANSWER, whole | {"checksum": _checksum(whole)})
+            write_json(folder / ANSWER, whole | {"checksum": _checksum(whole)})
             write_timings(result, folder)
     except OSError as error:
         raise StoreError(f"{directory}: cannot be written ({error.strerror or error}); choose another --out") from None
@@ -101,7 +101,7 @@ def write_timings(result: Result, folder: Path) -> None:
     if result.budget is not None:
         result.budget.clock.count()
     when = datetime.now(UTC).isoformat(timespec="seconds")
-    _write_json(folder / TIMINGS, {"seconds": result.seconds, "finished": when, "machine": _machine()})
+    write_json(folder / TIMINGS, {"seconds": result.seconds, "finished": when, "machine": _machine()})
 
 
 def load(
@@ -370,11 +370,6 @@ def _checksum(content: dict[str, Any]) -> str:
     """Hash of everything else in the answer: it reveals any change."""
     rest = {key: value for key, value in content.items() if key != "checksum"}
     return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
-
-
-def _write_json(path: Path, content: dict[str, Any]) -> None:
-    # ASCII only: UTF-8 cannot encode every file name.
-    path.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="ascii")
 
 
 def _sha256(path: Path) -> str:
