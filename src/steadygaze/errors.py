@@ -35,6 +35,11 @@ class StoreError(SteadygazeError):
     """A result directory is missing, damaged or foreign, or an existing one is in the way of a new one."""
 
 
+def not_writable(place: object, error: OSError) -> StoreError:
+    """The error about a file or directory that the system does not write."""
+    return StoreError(f"{place}: cannot be written ({error.strerror or error}); choose another --out")
+
+
 class InternalError(SteadygazeError):
     """A self-check of steadygaze failed, so there is no result. The fault is in steadygaze, not in the input."""
 

@@ -17,7 +17,7 @@ from typing import Any
 from PIL import Image, ImageColor
 
 from ..engines import load
-from ..errors import OptionError, SteadygazeError, StoreError
+from ..errors import OptionError, SteadygazeError, not_writable
 from ..labels import JOINT_WORDS, Status
 from ..report.drawing.colours import JOINT, KEPT, UNKNOWN
 from ..report.page import fill, read_asset
@@ -78,7 +78,7 @@ def write_overview(
             if OWN_PAGE.search(page.name) and page.name not in shown.files.values():
                 page.unlink()
     except OSError as error:
-        raise StoreError(f"{folder}: cannot be written ({error.strerror}); choose another --out") from None
+        raise not_writable(folder, error) from None
     for key, row in shown.raw.items():
         if "not_kept" in row["answer"]:
             written.notes.append(f"{shown.names[key]}: its result was not kept: {row['answer']['not_kept']}")
@@ -100,7 +100,7 @@ def _write_index(target: Path, shown: "_Shown") -> None:
     try:
         write_whole(target, _fill(shown).encode("utf-8", errors="backslashreplace"))
     except OSError as error:
-        raise StoreError(f"{target}: cannot be written ({error.strerror}); choose another --out") from None
+        raise not_writable(target, error) from None
 
 
 def _check_wanted(plan: Plan, full: Sequence[str]) -> None:

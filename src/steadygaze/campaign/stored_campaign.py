@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from .. import zoo
 from ..engines import ENGINES
-from ..errors import StoreError
+from ..errors import StoreError, not_writable
 from ..labels import Label, Status
 from ..question import OPTIONS
 from ..results.directory import atomic_file
@@ -287,7 +287,7 @@ class Store:
             try:
                 write_whole(place / HEAD, _head_text(head))
             except OSError as error:
-                raise _not_writable(place, error) from None
+                raise not_writable(place, error) from None
         return cls(place, plan, head)
 
     @classmethod
@@ -303,7 +303,7 @@ class Store:
             head = Head(SCHEMA_VERSION, commit(), made_by(), plan.as_data())
             write_whole(place / HEAD, _head_text(head))
         except OSError as error:
-            raise _not_writable(place, error) from None
+            raise not_writable(place, error) from None
         return cls(place, plan, head)
 
     def is_held(self) -> bool:
@@ -379,7 +379,7 @@ def held(directory: str | Path) -> Iterator[None]:
         place.mkdir(parents=True, exist_ok=True)
         handle = os.open(place, os.O_RDONLY)
     except OSError as error:
-        raise _not_writable(place, error) from None
+        raise not_writable(place, error) from None
     try:
         if not _is_locked(handle):
             raise StoreError(f"{place}: another run is active there; wait for it or stop it")
@@ -400,10 +400,6 @@ def _is_locked(handle: int) -> bool:
         except OSError:
             return True  # not every file system has locks
     return False
-
-
-def _not_writable(place: Path, error: OSError) -> StoreError:
-    return StoreError(f"{place}: cannot be written ({error.strerror}); choose another --out")
 
 
 def _tidy(place: Path) -> None:

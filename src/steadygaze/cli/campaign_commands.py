@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..campaign import INSIGHTS
-from ..errors import OptionError, StoreError
+from ..errors import OptionError, not_writable
 from ..labels import Verdict
 from . import command_options as o
 from .stored_commands import parse_formats
@@ -363,5 +363,5 @@ def _put_table(content: str | bytes, out: Path | None, *, what: str = "") -> Non
     try:
         write_whole(out, content)
     except OSError as error:
-        raise StoreError(f"{out}: cannot be written ({error.strerror}); choose another --out") from None
+        raise not_writable(out, error) from None
     print(f"wrote {out}{what}", file=sys.stderr)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..class_names import bundled_names, find_label, read_class_names
-from ..errors import OptionError, StoreError
+from ..errors import OptionError, StoreError, not_writable
 from . import command_options as o
 from .quick_drawing import import_matplotlib
 
@@ -166,7 +166,7 @@ def check_writable(directory: Path, *, force: bool) -> None:
         with tempfile.TemporaryDirectory(prefix=".steadygaze-", dir=place):
             pass
     except OSError as error:
-        raise StoreError(f"{directory}: cannot be written ({error.strerror}); choose another --out") from None
+        raise not_writable(directory, error) from None
 
 
 def choose_formats(given: tuple[str, ...] | None, *, is_read: bool) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from matplotlib.colors import to_rgba_array
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
-from ..errors import StoreError
+from ..errors import StoreError, not_writable
 from ..labels import JOINT_WORDS, Kept, Property
 from ..report import FORMATS
 from ..report.drawing.colours import CHANGED, FAINT_INK, JOINT, KEPT, UNKNOWN, Row
@@ -73,7 +73,7 @@ def check_place(path: str | Path, *, force: bool = False) -> Path:
             raise StoreError(f"{path}: exists already; choose another --out, or replace it with --force")
         others = [inside.name for inside in sorted(target.iterdir())] if target.exists() else []
     except OSError as error:
-        raise _not_writable(path, error) from None
+        raise not_writable(path, error) from None
     strangers = [name for name in others if name not in FILES]
     if strangers:
         raise StoreError(
@@ -98,7 +98,7 @@ def save_comparison(comparison: Comparison, path: str | Path, *, force: bool = F
             write_json(folder / f"{NAME}.{NUMBERS}", comparison.summary())
             draw_comparison(comparison, folder / NAME)
     except OSError as error:
-        raise _not_writable(path, error) from None
+        raise not_writable(path, error) from None
     return [Path(path) / name for name in FILES]
 
 
@@ -351,7 +351,3 @@ def _rows(comparison: Comparison, difference: Difference) -> list[Row]:
 
 def _ending(path: Path) -> str:
     return path.suffix.lower().removeprefix(".")
-
-
-def _not_writable(path: str | Path, error: OSError) -> StoreError:
-    return StoreError(f"{path}: cannot be written ({error.strerror or error}); choose another --out")

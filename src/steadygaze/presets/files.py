@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..errors import StoreError
+from ..errors import StoreError, not_writable
 from ..labels import Label, Verdict
 from ..report.page import fill
 from ..results.directory import atomic_file, write_json
@@ -47,7 +47,7 @@ def begin_preset(target: Path, preset: str) -> None:
         # An interrupted run leaves a directory that --force may replace.
         _write_answer(earlier, {"preset": preset, "questions": []})
     except OSError as error:
-        raise StoreError(f"{target}: cannot be written ({error.strerror}); choose another --out") from None
+        raise not_writable(target, error) from None
 
 
 def _question_names(path: Path) -> list[str]:

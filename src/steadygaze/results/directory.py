@@ -13,7 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from ..errors import StoreError
+from ..errors import StoreError, not_writable
 
 try:
     import fcntl
@@ -79,7 +79,7 @@ def check_file(path: str | Path, *, force: bool = False) -> Path:
         if not os.access(above, os.W_OK):
             raise StoreError(f"{path}: cannot be written (Permission denied); choose another --out")
     except OSError as error:
-        raise StoreError(f"{path}: cannot be written ({error.strerror or error}); choose another --out") from None
+        raise not_writable(path, error) from None
     return target
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from msgspec import to_builtins
 
 from ..compound import Compound
-from ..errors import OptionError, StoreError
+from ..errors import OptionError, not_writable
 from ..labels import Kept, Label
 from ..polytopes import Polytopes
 from ..suggestions import did_you_mean
@@ -319,7 +319,7 @@ def write_table(table: Table, path: str | Path, format: str, *, force: bool = Fa
         with atomic_file(target) as new:
             write(table, new)
     except OSError as error:
-        raise StoreError(f"{path}: cannot be written ({error.strerror or error}); choose another --out") from None
+        raise not_writable(path, error) from None
     return target
 
 

@@ -23,7 +23,7 @@ from PIL import Image
 
 from .. import zoo
 from ..budget import machine_gib
-from ..errors import SteadygazeError, StoreError
+from ..errors import SteadygazeError, StoreError, not_writable
 from ..images import MAX_PIXELS, fit_image
 from ..installed import installed_version
 from ..network.layout import ReadOptions
@@ -92,7 +92,7 @@ def save(result: Result, directory: str | Path, *, force: bool = False) -> Path:
             write_json(folder / ANSWER, whole | {"checksum": _checksum(whole)})
             write_timings(result, folder)
     except OSError as error:
-        raise StoreError(f"{directory}: cannot be written ({error.strerror or error}); choose another --out") from None
+        raise not_writable(directory, error) from None
     return Path(directory)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ... import zoo
-from ...errors import SteadygazeError, StoreError
+from ...errors import SteadygazeError, StoreError, not_writable
 from ...images import read_image
 from ...labels import Property
 from ...question import Question
@@ -59,7 +59,7 @@ def write_report(
             new.write_bytes(text.encode("utf-8", errors="backslashreplace"))
             check_target(target, force=force)
     except OSError as error:
-        raise StoreError(f"{path}: cannot be written ({error.strerror or error}); choose another --out") from None
+        raise not_writable(path, error) from None
     return Path(path)
 
 
