@@ -35,6 +35,15 @@ class StoreError(SteadygazeError):
     """A result directory is missing, damaged or foreign, or an existing one is in the way of a new one."""
 
 
+def without_controls(text: str) -> str:
+    """A text whose control characters are blanks: names come from files, and a terminal obeys such characters.
+
+    >>> without_controls("a\\nb\\x1b")
+    'a b '
+    """
+    return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
 def not_writable(place: object, error: OSError) -> StoreError:
     """The error about a file or directory that the system does not write."""
     return StoreError(f"{place}: cannot be written ({error.strerror or error}); choose another --out")

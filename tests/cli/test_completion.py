@@ -47,7 +47,7 @@ def complete(script: Path, place: Path, typed: list[str]) -> set[str]:
         (["campaign", "run", "--forc"], set()),
         (["report", "--no"], {"--no-weights"}),
         (["figure", "ti"], {"tiling"}),
-        (["figure", "se"], {"sections"}),
+        (["figure", "sec"], {"sections"}),
         (["verify", "M-FNN-100", "--perturb", "br"], {"brightness"}),
         (["verify", "M-FNN-100", "--explain", "gr"], {"gradcam", "gradient"}),
         (["verify", "M-FNN-100", "--mask", "a"], {"auto", "another.toml"}),

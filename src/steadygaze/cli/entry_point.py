@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.main import get_command
 
-from ..errors import InternalError, SteadygazeError
+from ..errors import InternalError, SteadygazeError, without_controls
 from ..installed import installed_version
 from ..labels import Verdict
 from . import ABORTED
@@ -113,6 +113,6 @@ def _fail(error: BaseException) -> int:
 
 
 def _say(text: str, code: int) -> int:
-    line = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+    line = " ".join(without_controls(text).split())
     print(f"steadygaze: {line}", file=sys.stderr)
     return code

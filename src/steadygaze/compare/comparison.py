@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import to_builtins
 
 from ..attention.asking import AttentionFacts, GivenThresholds
-from ..errors import OptionError
+from ..errors import OptionError, without_controls
 from ..labels import Label, Property
 from ..perturbation import without_names
 from ..question import Question
@@ -174,8 +174,7 @@ def describe(result: Result, kind: str) -> str:
     if kind == "attention":
         return question.describe().attention.text()
     text = {"network": question.model_name, "image": question.image_name, "delta": threshold_name(result)}[kind]
-    # Names come from files, and may hold control characters that a terminal obeys.
-    return "".join(letter if letter.isprintable() else " " for letter in text)
+    return without_controls(text)
 
 
 def threshold_name(result: Result) -> str:

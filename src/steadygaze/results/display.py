@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..errors import SteadygazeError
+from ..errors import SteadygazeError, without_controls
 from ..words import class_text, counted, number_text, percent_up, share_text, shown_value
 
 if TYPE_CHECKING:
@@ -78,6 +78,6 @@ def one_line(text: str, most: int = MOST_LETTERS) -> str:
     >>> one_line("a\\nb"), one_line("x" * 99, 9)
     ('a b', 'xxxx…xxxx')
     """
-    line = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+    line = " ".join(without_controls(text).split())
     half = (most - 1) // 2
     return line if len(line) <= most else f"{line[:half]}…{line[-half:]}"
