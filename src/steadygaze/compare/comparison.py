@@ -271,7 +271,7 @@ def _result_data(name: str, result: Result) -> dict[str, Any]:
         "property": question.property.value,
         "label": result.label,
         "label_name": question.names[result.label],
-        "measures": ["label", "attention"] if result.is_measured else ["label"],
+        "measures": result.measures,
         "regions": result.region_count,
         "area": {share: list(bounds) for share, bounds in result.areas.items()},
         "nearest": {violated: to_builtins(NearestFacts.of(found)) for violated, found in result.nearest.items()},

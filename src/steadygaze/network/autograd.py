@@ -17,7 +17,7 @@ from ..lazily import torch
 from .graph import Graph, gradients, patterns, preactivations
 from .layers import RELU, Layer
 from .layout import Preprocessing
-from .model import LEAST_SHARE, MOST_SHARE, Model
+from .model import LEAST_SHARE, MOST_SHARE, Model, which_image
 from .onnx_file import one_line
 from .operators import Array
 from .replay import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, FloatType, estimate_rounding
@@ -141,7 +141,7 @@ def compare_with_autograd(model: Model, run: TorchRun, images: Array) -> None:
         elif np.isnan(found.difference) or not is_near_kink(graph, images[number].ravel(), kind):
             raise ModelError(
                 f"{name}: the input gradients of torch's autograd and of the exported network differ by "
-                f"{found.difference:.3g} on {_which(number)} (entries up to {found.scale:.3g}, tolerance "
+                f"{found.difference:.3g} on {which_image(number)} (entries up to {found.scale:.3g}, tolerance "
                 f"{found.tolerance:.2g}), where no neuron is near its kink; nothing is verified. Use layers whose "
                 "backward pass is the derivative of their forward pass, and report the module if it has no others"
             )
@@ -166,7 +166,7 @@ def _compare_logits(graph: Graph, run: TorchRun, images: Array) -> None:
         if not differences[number] <= tolerances[number]:
             raise ModelError(
                 f"{run.name}: torch and the exported network disagree by {differences[number]:.3g} on "
-                f"{_which(int(number))} (logits up to {scales[number]:.3g}, tolerance {tolerances[number]:.2g}); "
+                f"{which_image(int(number))} (logits up to {scales[number]:.3g}, tolerance {tolerances[number]:.2g}); "
                 "nothing is verified. A module must run the same operations on every image, without Python branches "
                 "that depend on values; if yours does, report it"
             )
@@ -235,7 +235,3 @@ def _has_kink(layer: Layer, values: Array, spread: Array) -> bool:
     values, spread = values[layer.entries], spread[layer.entries]
     behind = np.repeat(values[is_winner], counts) - values
     return bool((behind <= np.repeat(spread[is_winner], counts) + spread)[~is_winner].any())
-
-
-def _which(number: int) -> str:
-    return "the given image" if number == 0 else f"random image {number}"

@@ -289,8 +289,8 @@ def _refuse_infinite(model: Model, images: Array, layers: Sequence[Array], ours:
     worst = int(np.argmax(is_bad))
     cause = explain_difference(model.graph, images[worst].ravel(), kind, np.inf)
     raise ModelError(
-        f"{name}: onnxruntime, in {kind.name}, gives NaN or infinite logits on {_which(worst)}, where float64 gives "
-        f"logits up to {np.abs(ours[worst]).max():.3g}"
+        f"{name}: onnxruntime, in {kind.name}, gives NaN or infinite logits on {which_image(worst)}, where float64 "
+        f"gives logits up to {np.abs(ours[worst]).max():.3g}"
         + (f": {cause}. {_FINER}" if cause else ". Check the operators of the file; nothing is verified")
     )
 
@@ -308,7 +308,7 @@ def _refuse_beyond(model: Model, images: Array, differences: Array, tolerances: 
         return
     found = (
         f"{model.path.name}: onnxruntime and the graph read from the file disagree by {differences[worst]:.3g} on "
-        f"{_which(worst)} (logits up to {scales[worst]:.3g}, tolerance {tolerances[worst]:.2g})"
+        f"{which_image(worst)} (logits up to {scales[worst]:.3g}, tolerance {tolerances[worst]:.2g})"
     )
     pixels = images[worst].ravel()
     cause = explain_difference(model.graph, pixels, model.replay.float_type, float(differences[worst]))
@@ -319,7 +319,7 @@ def _refuse_beyond(model: Model, images: Array, differences: Array, tolerances: 
     )
 
 
-def _which(number: int) -> str:
+def which_image(number: int) -> str:
     """The name of an image of the comparison, for messages."""
     if number == 0:
         return "the given image"

@@ -163,6 +163,11 @@ class Result:
         return self.tiling.is_measured
 
     @property
+    def measures(self) -> list[str]:
+        """The parts that were measured: the label, and the attention unless it was not asked for."""
+        return ["label", "attention"] if self.is_measured else ["label"]
+
+    @property
     def region_count(self) -> int:
         """The number of regions found one by one."""
         return self.tiling.region_count

@@ -275,7 +275,7 @@ def summarise(result: Result) -> Summary:
         "visited": result.region_count,
         "sets": dict(answer.sets),
         "undecided": answer.undecided_counts,
-        "measures": ["label", "attention"] if result.is_measured else ["label"],
+        "measures": result.measures,
         "tiling_error": None if result.checked is None else result.checked.tiling_error,
     }
     told = question.attention.measure.relative_notes(result.stated) if question.property.asks_attention else ()

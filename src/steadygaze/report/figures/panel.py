@@ -5,6 +5,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from ...errors import OptionError
+from ...labels import Property
 from ...results.result import Result
 from ..drawing.colours import HATCHED, INK, PHASE, Row, View
 from ..drawing.raster import draw_view, name_axes, pixel_owners
@@ -14,7 +15,7 @@ from ..wording import share_not_reached
 from .map import make_views
 from .visited import draw_visited, make_search_views
 
-PROPERTIES = ("cr", "ar", "both")
+PROPERTIES = tuple(one.value for one in Property)
 
 
 def draw_panel(result: Result, axes: Axes, by: str) -> Axes:
