@@ -7,8 +7,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ..labels import Property, Verdict
-from ..results.boundary_summary import BoundarySummary
+from ..labels import Property
+from ..results.boundary_summary import BoundarySummary, reach_sentence
 from ..results.summary import kinks_text
 from ..tolerances import TOUCH
 from ..words import counted, named_theta, number_text, percent_up, share_text
@@ -35,12 +35,7 @@ def describe_boundary(summary: BoundarySummary, *, pictures: Sequence[Path] = ()
 
 def reach_text(summary: BoundarySummary) -> str:
     """One sentence: how much of the domain can be reached from zero while the property is kept."""
-    kept = property_text(summary)
-    if not summary.starts:
-        return f"There is no proof around theta = 0 that {kept}, so no part counts as reachable."
-    if not summary.components and not summary.enclaves and summary.verdict is Verdict.ROBUST:
-        return f"All of the domain can be reached from theta = 0 while {kept}: there is no boundary."
-    return f"From theta = 0, {share_text(summary.reachable_share)} of the domain can be reached while {kept}."
+    return reach_sentence(summary, property_text(summary))
 
 
 def certainty_text(summary: BoundarySummary) -> str:

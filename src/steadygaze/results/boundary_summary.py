@@ -3,7 +3,8 @@
 from typing import Any
 
 from ..boundary import Boundary, Component, Enclave
-from ..labels import Kept
+from ..labels import Kept, Verdict
+from ..words import percent_down
 from .result import Result
 from .summary import AnswerFacts, common_facts
 
@@ -25,6 +26,16 @@ class BoundarySummary(AnswerFacts, frozen=True, kw_only=True):
     enclaves: list[dict[str, Any]]
     starts: int
     undecided: dict[str, Any]
+
+
+def reach_sentence(summary: BoundarySummary, kept: str) -> str:
+    """How much of the domain zero can reach while the property is kept; `kept` is the property as a clause."""
+    if not summary.starts:
+        return f"There is no proof around theta = 0 that {kept}, so no part counts as reachable."
+    if summary.verdict is Verdict.ROBUST and not summary.components and not summary.enclaves:
+        return f"All of the domain can be reached from theta = 0 while {kept}: there is no boundary."
+    least = percent_down(summary.reachable_share)
+    return f"From theta = 0, at least {least} of the domain can be reached while {kept}."
 
 
 def summarise_boundary(result: Result, boundary: Boundary) -> BoundarySummary:

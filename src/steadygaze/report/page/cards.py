@@ -17,9 +17,9 @@ from PIL import Image, ImageDraw
 
 from ...boundary import Boundary
 from ...errors import OptionError
-from ...labels import Label, Verdict
+from ...labels import Label
 from ...properties.nearest import Nearest
-from ...results.boundary_summary import BoundarySummary, summarise_boundary
+from ...results.boundary_summary import BoundarySummary, reach_sentence, summarise_boundary
 from ...results.claims import Violation
 from ...results.result import Result
 from ...results.strayed import place_text, strayed_pixels
@@ -166,17 +166,11 @@ def describe_boundary(result: Result) -> dict[str, Any]:
 
 
 def _boundary_sentence(summary: BoundarySummary) -> str:
-    kept = KEPT_WORDS[summary.property]
-    if not summary.starts:
-        return f"There is no proof around the unperturbed image that {kept}, so no part counts as reachable."
-    if summary.verdict is Verdict.ROBUST and not summary.components and not summary.enclaves:
-        return f"All of the domain can be reached from the unperturbed image while {kept}: there is no boundary."
-    share, count = percent_down(summary.reachable_share), len(summary.enclaves)
-    text = f"At least {share} of the domain can be reached from the unperturbed image while {kept} all the way."
-    if count:
-        enclaves = counted(count, "enclave")
-        text += f" The reachable part encloses {enclaves}, where the property does not hold or is undecided."
-    return text
+    text = reach_sentence(summary, KEPT_WORDS[summary.property])
+    if not summary.enclaves:
+        return text
+    enclaves = counted(len(summary.enclaves), "enclave")
+    return f"{text} The reachable part encloses {enclaves}, where the property does not hold or is undecided."
 
 
 def _boundary_rows(summary: BoundarySummary, found: Boundary) -> list[tuple[str, str]]:
