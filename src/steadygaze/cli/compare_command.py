@@ -58,11 +58,11 @@ def compare(
     from ..compare.worsening import WorseningGate  # noqa: PLC0415 (slow to import)
     from ..results import store  # noqa: PLC0415 (slow to import)
     from .comparison_text import describe_comparison, describe_gate  # noqa: PLC0415 (slow to import)
-    from .printing import knows_shares, print_json, print_notes  # noqa: PLC0415 (slow to import)
+    from .printing import print_json, print_notes  # noqa: PLC0415 (slow to import)
 
     for directory in directories:
         stored = store.read_summary(directory)
-        if not knows_shares(stored):
+        if not stored.knows_shares:
             raise OptionError(
                 f"{directory}: holds a search ({stored.method}), which bounds no shares of the whole domain; verify "
                 "with --method map, refine or bfs"

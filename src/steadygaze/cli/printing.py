@@ -101,11 +101,6 @@ def print_places(console: Console, name: str, paths: Iterable[Path]) -> None:
         console.print(Text(f"{name:8}{path}"), soft_wrap=True)
 
 
-def knows_shares(summary: Summary) -> bool:
-    """Whether `area` bounds shares of the whole domain: always, except for searches of a part of it."""
-    return not summary.is_search or summary.sliver_share is not None
-
-
 def judged(summary: Summary, requirement: Requirement | None) -> dict[str, Any]:
     """The requirement and its outcome for `--json`; empty without one."""
     if requirement is None:

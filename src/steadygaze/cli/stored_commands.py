@@ -48,11 +48,11 @@ def show(
     for verify.
     """
     from ..results import store  # noqa: PLC0415 (slow to import)
-    from .printing import describe, judged, knows_shares, load_at, print_json, print_notes  # noqa: PLC0415 (slow to import)
+    from .printing import describe, judged, load_at, print_json, print_notes  # noqa: PLC0415 (slow to import)
 
     summary, seconds = store.read_summary(directory), store.read_seconds(directory)
     given = {"delta": delta, "tau": tau, "gamma": gamma, "top": top}
-    if require is not None and require.needs_shares and not knows_shares(summary):
+    if require is not None and require.needs_shares and not summary.knows_shares:
         raise OptionError(
             f"{directory}: --require needs shares of the domain, which this search ({summary.method}) does not bound; "
             "verify with --method map, refine or bfs"

@@ -62,7 +62,7 @@ def domain_text(question: "Question") -> str:
 
 def _shares_text(result: "Result") -> str:
     areas = result.areas
-    if result.tiling.kind == "search":
+    if result.tiling.is_search:
         counts = ", ".join(f"{name} {count:,}" for name, count in result.sets.items() if count)
         return f"visited: {share_text(result.coverage)} of the domain; regions: {counts or 'none'}"
     names = SHOWN if result.is_measured else ("CR", "MR", "undecided")

@@ -130,7 +130,7 @@ class Result:
     @property
     def knows_shares(self) -> bool:
         """Whether `areas` bounds shares of the whole domain: always, except for searches of a part of it."""
-        return self.tiling.answers_any_delta or self.sliver_share is not None
+        return not self.tiling.is_search or self.sliver_share is not None
 
     @property
     def coverage(self) -> float:

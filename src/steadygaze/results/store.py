@@ -128,7 +128,7 @@ def load(
                 f"{folder}: the label was {content['label']} and is {question.label} now; run the verification again"
             )
         tiling = restore(content, folder, question)
-        is_search = tiling.kind == "search"
+        is_search = tiling.is_search
         # Searches of earlier versions stored no agreement.
         agreement = question.agreement if is_search and "agreement" not in stored else Agreement(**stored["agreement"])
         checked = None if is_search else CheckedMap(**stored["checked"])

@@ -244,6 +244,11 @@ class Summary(AnswerFacts, frozen=True, kw_only=True):
         return self.kind == "search"
 
     @property
+    def knows_shares(self) -> bool:
+        """Whether `area` bounds shares of the whole domain: always, except for searches of a part of it."""
+        return not self.is_search or self.sliver_share is not None
+
+    @property
     def is_measured(self) -> bool:
         """Whether attention was measured."""
         return "attention" in self.measures

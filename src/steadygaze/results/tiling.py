@@ -78,6 +78,11 @@ class Tiling(ABC, Generic[AnswerT]):
         """The answer for an absolute δ."""
 
     @property
+    def is_search(self) -> bool:
+        """Whether the units are regions visited one by one; the others cover the whole domain."""
+        return self.kind == "search"
+
+    @property
     def exact_regions(self) -> RegionSet | None:
         """The regions found one by one, as a map holds them; None if there are none."""
         return None if self.answers is None else self.answers.regions

@@ -170,7 +170,7 @@ def _section(
     held: tuple[int, float] | None,
     at: float,
 ) -> Section:
-    if result.tiling.kind == "search":
+    if result.tiling.is_search:
         polygons, piece = _visited_polygons(result, domain, axes, None if held is None else held[0], at)
         return Section(domain, axes, held, polygons, piece, edge_segments(polygons))
     pieces, polytopes = result.answer.joint.pieces, result.answer.joint.polytopes

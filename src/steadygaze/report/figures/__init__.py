@@ -44,7 +44,7 @@ _DRAWN: WeakKeyDictionary[Result, dict[str, bytes]] = WeakKeyDictionary()
 
 def result_figure(result: Result) -> Figure:
     """The figure that shows a result: the map, sections of more than three parameters, or the visited regions."""
-    if result.tiling.kind == "search":
+    if result.tiling.is_search:
         return search_figure(result)
     is_flat = result.question.perturbed.domain.dimension <= MAX_MAP_PARAMETERS
     return map_figure(result) if is_flat else sections_figure(result)
@@ -52,7 +52,7 @@ def result_figure(result: Result) -> Figure:
 
 def has_figure(result: Result) -> bool:
     """Whether there is a figure of a result: searches of more than three parameters have none."""
-    return result.tiling.kind != "search" or result.question.perturbed.domain.dimension <= MAX_MAP_PARAMETERS
+    return not result.tiling.is_search or result.question.perturbed.domain.dimension <= MAX_MAP_PARAMETERS
 
 
 def draw_result(result: Result, path: str | Path, *, formats: Sequence[str] = ("png",)) -> list[Path]:
@@ -161,7 +161,7 @@ def _check_wishes(kind: str, chosen: FigureKind, wishes: Wishes) -> None:
 
 
 def _check_result(kind: str, chosen: FigureKind, result: Result) -> None:
-    is_search = result.tiling.kind == "search"
+    is_search = result.tiling.is_search
     if is_search and chosen.takes == "map":
         raise OptionError(
             f"{kind} needs a map or a refinement, but the result is a search ({result.method}); use visited or "
@@ -179,5 +179,5 @@ def check_drawable(kind: str, result: Result, most: int | None) -> None:
     """OptionError if a result has more parameters than a kind of figure shows; None stands for any number."""
     count = result.question.perturbed.domain.dimension
     if most is not None and count > most:
-        other = "" if result.tiling.kind == "search" else "use sections, path or strip, or "
+        other = "" if result.tiling.is_search else "use sections, path or strip, or "
         raise OptionError(f"{kind} shows up to {most} parameters, but the result has {count}; {other}leave some out")

@@ -22,7 +22,7 @@ def draw_panel(result: Result, axes: Axes, by: str) -> Axes:
     """Draw the label ("cr"), the attention ("ar") or both; of three parameters the first section."""
     if by not in PROPERTIES:
         raise OptionError(f"unknown by {by!r}; expected {', '.join(PROPERTIES)}")
-    is_search = result.tiling.kind == "search"
+    is_search = result.tiling.is_search
     section, *others = make_sections(result, may_be_grid=not is_search)
     view = _search_view(result, by) if is_search else _map_view(result, [section, *others], by)
     if is_search:

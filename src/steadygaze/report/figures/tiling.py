@@ -70,7 +70,7 @@ def tiling_figure(result: Result, by: str | None = None) -> Figure:
     table = ROW * len(rows)
     total = LEFT + panels + RIGHT + (GAP + TABLE if is_beside else 0.0)
     sheet = Sheet(total, max(below, HEADER + TITLE + table) if is_beside else below + table + 0.2)
-    is_search = result.tiling.kind == "search"
+    is_search = result.tiling.is_search
     if is_search:
         write_search_header(sheet, result)
     else:
@@ -146,7 +146,7 @@ def _by_pattern(tiles: TileLabels) -> View:
 
 def _tile_sections(result: Result) -> tuple[list[Section], list[np.ndarray]]:
     """The sections with tiles as their pieces and edges of regions as outlines; and the edges of boxes."""
-    if result.tiling.kind == "search":
+    if result.tiling.is_search:
         found = list(make_sections(result))
         return found, [np.zeros((0, 2, 2))] * len(found)
     pieces = result.answer.joint.pieces
@@ -164,7 +164,7 @@ def _edge_rows(result: Result) -> list[Row]:
     """Rows for the edges, and for the part of the domain without tiles."""
     count = result.region_count
     rows = [Row("edges of regions", counted(count, "region"), INK, is_line=True)]
-    if result.tiling.kind == "search":
+    if result.tiling.is_search:
         return [*rows, *not_visited_rows(result)]
     if result.tiling.boxes is not None:
         boxes = int((result.tiling.boxes.state != State.EXACT).sum())

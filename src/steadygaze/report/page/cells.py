@@ -49,7 +49,7 @@ def result_html(result: Result) -> str:
 
 def map_cell(result: Result, height: int) -> Cell:
     """The interactive map; OptionError for results that have none."""
-    if result.tiling.kind == "search":
+    if result.tiling.is_search:
         raise OptionError("a search has no interactive map; use --method map or refine, or plot()")
     explorer = make_explorer(result, make_thresholds(result))
     if explorer is None:
