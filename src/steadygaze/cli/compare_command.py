@@ -72,15 +72,14 @@ def compare(
 
         check_place(out, force=force)
     comparison = api.compare(directories, delta=delta, tau=tau, gamma=gamma, top=top)
-    summary = comparison.summary()
     files = [] if out is None else save_comparison(comparison, out, force=force)
     gate = None if fail_if_worse is None else WorseningGate.of(comparison, share or "CR&AR", fail_if_worse)
     if json:
         judged = {} if gate is None else {"fail_if_worse": gate.plain()}
-        print_json(summary | judged | {"output": {"files": [str(path) for path in files]}})
+        print_json(comparison.summary() | judged | {"output": {"files": [str(path) for path in files]}})
     else:
-        print_notes(summary["notes"])
-        describe_comparison(summary, files=files)
+        print_notes(comparison.notes)
+        describe_comparison(comparison, files=files)
         if gate is not None:
             describe_gate(gate)
     return 0 if gate is None else gate.outcome.exit_code

@@ -22,7 +22,7 @@ from ..results.result import Result
 from ..results.summary import NearestFacts, kinks_text
 from ..words import counted
 from .overlay import Bounds, combine, lay_over
-from .ranking import Ranking, find_contrary, is_distance, make_rankings
+from .ranking import Ranking, find_contrary, make_rankings
 
 SCHEMA_VERSION = 1  # grows with every incompatible change
 KINDS = ("network", "image", "perturbation", "attention", "delta")  # the parts of a question that may differ
@@ -303,7 +303,7 @@ def _ranking_data(ranking: Ranking) -> dict[str, Any]:
     return {
         "measure": ranking.measure,
         "meaning": ranking.meaning,
-        "order": "smallest first" if is_distance(ranking.measure) else "largest first",
+        "order": ranking.order,
         "is_risk": ranking.is_risk,
         "ranks": ranks,
     }

@@ -51,6 +51,11 @@ class Ranking:
     is_risk: bool
     ranks: tuple[Rank, ...]
 
+    @property
+    def order(self) -> str:
+        """Which values come first, in words."""
+        return "smallest first" if is_distance(self.measure) else "largest first"
+
     def is_before(self, result: int, other: int) -> bool:
         """Whether one result is proved to come before another."""
         bounds = {rank.result: rank.bounds for rank in self.ranks}
