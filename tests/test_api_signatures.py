@@ -14,7 +14,7 @@ import pytest
 import steadygaze
 from steadygaze import api
 from steadygaze.engines import ENGINES
-from steadygaze.engines.contract import RunOptions
+from steadygaze.engines.contract import RunOptions, RunWords
 from steadygaze.question import make_question
 
 ROOT = Path(__file__).parents[1]
@@ -35,6 +35,12 @@ def test_questions_take_the_same_options_everywhere(function):
     for name in options:
         assert own[name].default == made[name].default, name
     assert set(made) == {"model", "image", "perturbations", *options}
+
+
+def test_typed_dictionaries_hold_all_options():
+    assert set(RunWords.__annotations__) == set(RunOptions.__dataclass_fields__)
+    asked = set(inspect.signature(api.verify).parameters) - {"model", "image", "perturbations"}
+    assert set(api.VerifyOptions.__annotations__) == asked
 
 
 def test_a_misspelt_option_is_named_with_the_function_that_was_called():

@@ -11,7 +11,7 @@ from .attention.masks import MaskLike
 from .budget import Budget
 from .compare.comparison import Comparison, compare_results
 from .engines import AUTO, RunPlan, load
-from .engines.contract import Goal, Progress, RunOptions, Until
+from .engines.contract import Goal, Progress, RunOptions, RunWords, Until
 from .errors import OptionError
 from .presets.lists import find_preset
 from .presets.run import PresetAnswer, PresetResult, image_shape, refuse_options, run_preset
@@ -50,6 +50,14 @@ class QuestionOptions(TypedDict, total=False):
     fit: str | None
     grey: bool
     rgb: bool
+
+
+class VerifyOptions(QuestionOptions, RunWords, total=False):
+    """All options of `verify`."""
+
+    method: str
+    budget: Budget | None
+    progress: Callable[[float, int], None] | None
 
 
 @overload

@@ -5,11 +5,13 @@ pytest imports this module at every start, so the rest of steadygaze is imported
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
 import pytest
 
 if TYPE_CHECKING:
+    from .api import VerifyOptions
+    from .inputs import ImageLike, ModelLike, PerturbationsLike
     from .results.result import Result
 
 REPORTS = "steadygaze-reports"
@@ -34,7 +36,14 @@ class Gaze:
         self._request, self._count = request, 0
 
     def require(
-        self, requirement: str, model: Any, image: Any, perturbations: Any, *, expect: str | None = None, **options: Any
+        self,
+        requirement: str,
+        model: "ModelLike",
+        image: "ImageLike",
+        perturbations: "PerturbationsLike",
+        *,
+        expect: str | None = None,
+        **options: "Unpack[VerifyOptions]",
     ) -> "Result":
         """Fail the test unless a requirement such as "CR&AR >= 0.9" is proved; returns the result.
 
@@ -50,7 +59,8 @@ class Gaze:
         from .words import class_text, share_text  # noqa: PLC0415
 
         needed = Requirement.parse(requirement, "require")
-        result = verify(model, image, perturbations, **options)
+        # Each overload of `verify` is for one method; here the method is any word.
+        result: Result = verify(model, image, perturbations, **options)  # type: ignore[call-overload]
         question, outcome = result.question, needed.judge(result.areas, result.verdict)
         wanted = question.label if expect is None else find_label(str(expect), question.names, "expect")
         if wanted == question.label and outcome is Outcome.MET:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from ..budget import Budget
 from ..errors import OptionError, StoreError
@@ -22,6 +22,7 @@ from .contract import (
     Engine,
     ProgressReport,
     RunOptions,
+    RunWords,
     changing_maps,
     products_on_one_thread,
 )
@@ -169,9 +170,9 @@ def run(
     *,
     budget: Budget | None = None,
     progress: ProgressReport | None = None,
-    **options: Any,
+    **options: Unpack[RunWords],
 ) -> "Result":
-    """Answer a question with a method and options as in `RunOptions`; shorthand for `RunPlan`."""
+    """Answer a question with a method and options as in `RunOptions`: shorthand for tests and benchmarks."""
     return RunPlan.check(method, RunOptions(**options), property=question.property).run(question, budget, progress)
 
 

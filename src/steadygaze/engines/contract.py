@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
 
 from ..budget import Budget
 from ..errors import OptionError
@@ -68,6 +68,17 @@ class Progress(NamedTuple):
 
 
 ProgressReport = Callable[[Progress], None]
+
+
+class RunWords(TypedDict, total=False):
+    """The options of a run as keyword arguments."""
+
+    until: Until | None
+    goal: Goal | None
+    resume: "str | Path | Result | None"
+    w_delta: float | None
+    line: "str | Sequence[float] | np.ndarray | None"
+    threads: int | None
 
 
 @dataclass(frozen=True)
