@@ -247,7 +247,7 @@ def plain_program(layers: list[tuple[np.ndarray, np.ndarray]]) -> CellProgram:
 
 
 class _PlainShape(NamedTuple):
-    """What plain programs with layers of the same sizes share; `program` lacks the numbers of the network."""
+    """The shared part of plain programs with layers of the same sizes; `program` lacks the numbers of the network."""
 
     program: Program
     starts: list[int]

@@ -56,7 +56,7 @@ USUAL = {"until": UNTIL, "w_delta": W_DELTA, "goal": "map"}
 
 
 def read_plan(text: str | Path) -> Plan:
-    """The plan in a file, or a bundled one by its name; OptionError, ModelError or ImageError says what is wrong.
+    """The plan in a file, or a bundled one by its name; OptionError, ModelError or ImageError names the mistake.
 
     >>> plan = read_plan("smoke")
     >>> plan.name, plan.methods

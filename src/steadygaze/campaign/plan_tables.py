@@ -129,7 +129,7 @@ TABLES = {"campaign": _Campaign, "limits": _Limits, "models": _Models, "images":
 
 
 def parse_tables(content: Mapping[str, Any]) -> PlanFile:
-    """The tables of a plan; ValueError names the place, the value and what is expected."""
+    """The tables of a plan; ValueError names the place, the value and the expected value."""
     try:
         return msgspec.convert(content, PlanFile)
     except msgspec.ValidationError as error:

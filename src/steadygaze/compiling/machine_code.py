@@ -34,7 +34,7 @@ _FASTCALL = 0x80
 
 
 class _Method(ctypes.Structure):
-    """`PyMethodDef`: what Python knows of a built-in function."""
+    """`PyMethodDef`: the description of a built-in function for Python."""
 
     _fields_ = (
         ("name", ctypes.c_char_p),

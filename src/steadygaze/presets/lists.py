@@ -46,7 +46,7 @@ class PresetQuestion:
 
 @dataclass(frozen=True)
 class Preset:
-    """A list of questions under one name; `text` says what it is about."""
+    """A list of questions under one name; `text` names their subject."""
 
     name: str
     text: str

@@ -72,7 +72,7 @@ class Answers:
     `size` is Σ_j ‖map_j(x0)‖, the base of relative thresholds. If attention was not measured, `curves` and `errors` are
     None, and the attention of every region is undecided. is_part: the regions are part of a larger map, which knows the
     share of its kinks and of its gaps; shares and `slivers` are those of the regions alone. budget: of the run, which
-    also limits what is computed later; None after loading.
+    also limits later computations; None after loading.
     """
 
     compound: Compound

@@ -75,7 +75,7 @@ class Case:
         return AttentionOptions(filters, distance, self.question.classes)
 
     def bounder(self) -> Bounder:
-        """What is tested."""
+        """The code under test."""
         return Bounder(self.graph, self.perturbed, self.label, self.options, room=self.room)
 
     @cached_property

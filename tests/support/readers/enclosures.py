@@ -103,7 +103,7 @@ def outside(what: str, values: np.ndarray, low: np.ndarray, high: np.ndarray, th
         # Rounding to the nearest float keeps the order, so this decides nearly all of them, and is quick.
         if least < nearest(value) < most:
             continue
-        # Rationals and floats are compared exactly by Python; nothing is inside of what is not a number.
+        # Python compares rationals and floats exactly; no interval with a NaN contains anything.
         if not least <= value <= most:
             yield f"{what} {written(value)} outside of [{least!r}, {most!r}] at {[*map(written, theta)]}"
 
@@ -129,7 +129,7 @@ def _inconsistent(difference: np.ndarray, dist: str, ends: np.ndarray, theta: Th
 
 
 def compare_roots(squares: Sequence[Fraction], limit: float) -> int:
-    """−1, 0 or 1 as Σ √s is below, at, or above a limit; what is not a number counts as beyond both ends.
+    """−1, 0 or 1 as Σ √s is below, at, or above a limit; NaN counts as beyond both ends.
 
     >>> compare_roots([Fraction(9, 4), Fraction(1)], 2.5), compare_roots([Fraction(2)], 2.0**0.5)
     (0, -1)

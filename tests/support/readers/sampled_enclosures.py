@@ -66,7 +66,7 @@ class BranchingCase:
         return cls(graph, perturbed, low / STEPS, (low + widths) / STEPS, int(rng.choice([0, 0, 2, 100])))
 
     def bounder(self) -> Bounder:
-        """What is tested."""
+        """The code under test."""
         options = AttentionOptions(Filter.parse("identity"), Distance.parse("l2"))
         return Bounder(self.graph, self.perturbed, 0, options, room=self.room)
 

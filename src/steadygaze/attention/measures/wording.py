@@ -117,7 +117,7 @@ class Wording(ABC):
         return f"{self.symbol} = {rounded_down(value, 4)}"
 
     def kept_row(self, stated: Stated) -> str:
-        """What AR means at a threshold, for legends."""
+        """The meaning of AR at a threshold, for legends."""
         return f"{self.short.kept} = {self.number(1.0 - stated.limit)}"
 
     def stated_text(self, stated: Stated, digits: int = 4) -> str:
