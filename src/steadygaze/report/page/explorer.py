@@ -27,9 +27,8 @@ from ..thresholds import Thresholds
 from ..wording import border_text, share_not_reached
 from . import fill, read_asset, visible
 from .bokeh_figures import figure_item, library_script
-from .curve_data import Arrays, curve_script
 from .merged_areas import GRID, MOST_LINES, NO_AREA, Merged, merge_grid, merge_tiles
-from .network_data import ThetaData, describe_network, fits_page, outward, pack, store_points
+from .network_data import Arrays, ThetaData, curve_script, describe_network, fits_page, outward, pack, store_points
 from .tiles import (
     Plane,
     Tiles,

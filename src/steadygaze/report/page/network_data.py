@@ -4,6 +4,9 @@ The page repeats `Result.at` with weights, pixels and expected maps (assets/netw
 exactly, in the smaller of float32 and float64 that holds them. If the network is too large, a few thetas are stored:
 images and maps with 8 bits, channels of the maps summed as in figures; logits, margin and inconsistency exactly. The
 page shows the nearest of these thetas and says which.
+
+Of an image that is curved in theta, the page looks pixels, expected maps and masks up as `Moved.images` does, and adds
+the changes of light (assets/curve.js).
 """
 
 import base64
@@ -24,10 +27,11 @@ from ...lazily import scipy_sparse
 from ...network.graph import Graph
 from ...network.layers import CARRIED, ENTRY, RELU, Layer
 from ...network.steps import ArrangeStep, ConvStep, MatrixStep, OrderStep, PartStep, ScaleStep, Step, SumStep
+from ...perturbation.curved import Curve
+from ...perturbation.lights import CurvedLight, Light
 from ...question import Question
 from ...results.result import Result
 from ..drawing.exhibits import is_apart
-from .curve_data import Arrays, describe_curve, stored_numbers
 
 MOST_BYTES = 8 << 20
 """Weights and maps that a page computes with: more would make the report too large to share."""
@@ -45,6 +49,9 @@ KINDS = {"f8": "<f8", "f4": "<f4", "u4": "<u4", "i2": "<i2", "u2": "<u2", "u1": 
 
 ALIGNED = 8
 """Every array begins at a multiple of this many bytes, as JavaScript requires."""
+
+Arrays = dict[str, tuple[str, np.ndarray]]
+"""Arrays by name, each with the type (see `KINDS`) that it is stored as."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -328,3 +335,46 @@ def outward(bounds: np.ndarray) -> np.ndarray:
     low = np.where(low > bounds[..., 0], np.nextafter(low, np.float32(-np.inf)), low)
     high = np.where(high < bounds[..., 1], np.nextafter(high, np.float32(np.inf)), high)
     return np.stack([low, high], axis=-1)
+
+
+def stored_numbers(curve: Curve) -> int:
+    """How many numbers describe the image in a page."""
+    total = curve.x0.size
+    for light in curve.lights:
+        total += light.constant.size
+        if not light.is_fixed:
+            total += sum(2 * matrix.nnz + curve.x0.size for matrix in light.operators)
+    return total
+
+
+def describe_curve(curve: Curve, arrays: Arrays) -> dict[str, Any]:
+    """The image as plain data; its arrays go into `arrays`."""
+    arrays["pixels"] = ("f8", curve.x0)
+    return {
+        "outside": "zero" if curve.moved is None else curve.moved.outside,
+        "lights": [_describe_light(light, number, arrays) for number, light in enumerate(curve.lights)],
+    }
+
+
+def _describe_light(light: Light, number: int, arrays: Arrays) -> dict[str, Any]:
+    """The parts of a change of light: constants, and how they depend on the moved pixels."""
+    parts = []
+    for place in range(len(light.constant)):
+        name = f"light{number}.{place}"
+        arrays[f"{name}.constant"] = ("f8", light.constant[place])
+        if not light.is_fixed:
+            matrix = light.operators[place]
+            arrays[f"{name}.rows"] = ("u4", matrix.indptr)
+            arrays[f"{name}.columns"] = ("u4", matrix.indices)
+            arrays[f"{name}.weights"] = ("f8", matrix.data)
+        parts.append(name)
+    return {"axis": light.axis, "parts": parts, "isFixed": light.is_fixed}
+
+
+def curve_script(curve: Curve | None) -> str:
+    """The functions of theta that the page calls: coordinates of every movement, and factors of every light."""
+    moved = () if curve is None or curve.moved is None else curve.moved.movements
+    lights = () if curve is None else curve.lights
+    movements = [f"[{axis}, {movement.script}]" for axis, movement in moved]
+    factors = [one.family.script if isinstance(one.family, CurvedLight) else "(t) => [t]" for one in lights]
+    return f"const SgMovements = [{', '.join(movements)}], SgFactors = [{', '.join(factors)}];"

@@ -1,4 +1,4 @@
-// An image that is curved in theta, as Perturbed.unclipped and Perturbed.expected: see report/page/curve_data.py.
+// An image that is curved in theta, as Perturbed.unclipped and Perturbed.expected: see report/page/network_data.py.
 "use strict";
 
 class SgCurve {
