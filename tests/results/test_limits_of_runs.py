@@ -51,6 +51,14 @@ def test_no_time_at_all_gives_a_partial_result(method: str):
     assert json.dumps(result.summary())
 
 
+def test_a_stored_map_without_regions_can_be_read(tmp_path: Path):
+    budget = Budget()
+    budget.cancelled.set()
+    result = steadygaze.verify(MODEL, IMAGE, ["brightness", "translate:dx=1"], method="map", dist="l1", budget=budget)
+    loaded = steadygaze.load(result.save(tmp_path / "result"))
+    assert loaded.region_count == 0 and loaded.with_delta("60%").areas["undecided"] == (1.0, 1.0)
+
+
 def test_a_run_that_is_over_leaves_out_what_is_optional_and_says_so():
     budget = Budget()
     result = verify(budget)

@@ -259,7 +259,7 @@ class CurveTable:
             return replace(found, constant=(np.sqrt(sums) if is_square else sums).sum(axis=1))
         if is_square:
             return replace(found, quadratic=self.sums)
-        breaks = np.concatenate([[0], np.cumsum([len(part) for part in self.places])])
+        breaks = np.cumsum([0, *(len(part) for part in self.places)])
         places, jumps = (np.concatenate([np.zeros(0), *parts]) for parts in (self.places, self.jumps))
         return replace(found, start=self.start, breaks=breaks, places=places, jumps=jumps)
 
