@@ -1,6 +1,9 @@
 """An exhausted budget gives a partial map: no exception, the reason in `stopped`, only regions of the full map."""
 
+import _thread
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -11,8 +14,9 @@ from steadygaze.images import read_image
 from steadygaze.network.model import read_model
 from steadygaze.perturbation import compose, parse_spec
 from steadygaze.regions.assemble import CutTable
+from steadygaze.regions.chunked_walk import walk_chunks
 from steadygaze.regions.region import RegionSet
-from steadygaze.regions.subdivide import subdivide, subdivide_boxes
+from steadygaze.regions.subdivide import Watch, subdivide, subdivide_boxes
 from steadygaze.zoo import image_path, model_path
 from support.readers.maps import clip_bits, owners, pattern_bits
 
@@ -22,6 +26,14 @@ def compound() -> Compound:
     model = read_model(model_path("M-FNN-100"))
     image = read_image(image_path("mnist:69992")).pixels
     perturbed = compose([parse_spec("translate:dy=2"), parse_spec("brightness:0..0.5")], image)
+    return Compound(model.graph, model.chain, perturbed)
+
+
+@pytest.fixture(scope="module")
+def one_cell() -> Compound:
+    model = read_model(model_path("M-FNN-100"))
+    image = read_image(image_path("mnist:69993")).pixels
+    perturbed = compose([parse_spec("brightness"), parse_spec("patch:x=12,y=12,w=4,h=4")], image)
     return Compound(model.graph, model.chain, perturbed)
 
 
@@ -94,6 +106,49 @@ def test_interrupted_by_the_user(
     part = subdivide(compound, budget=budget, progress=progress)
     assert part.stopped == "interrupted"
     assert_partial(compound, part, full)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("in_chunks", [False, True])
+def test_an_interrupt_of_the_caller_ends_all_threads(
+    one_cell: Compound, in_chunks: bool, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("steadygaze.regions.walks.NODES", 20)
+    budget, walked = Budget(), threading.Event()
+
+    def progress(share: float, regions: int) -> None:
+        if not walked.is_set():
+            walked.set()
+            _thread.interrupt_main()  # as Ctrl-C
+        time.sleep(0.002)
+
+    with pytest.raises(KeyboardInterrupt):
+        if in_chunks:
+            walk_chunks(one_cell, lambda chunk: None, budget=budget, threads=threads, progress=progress)
+        else:
+            subdivide(one_cell, budget=budget, threads=threads, progress=progress)
+    assert walked.is_set() and budget.regions < 200
+    assert budget.cancelled.is_set()
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
+def test_an_error_in_one_thread_ends_the_others(error: type[BaseException]) -> None:
+    watch, walking = Watch(Budget(), None), threading.Event()
+
+    def walk(*, fails: bool) -> None:
+        with watch.ending_all():
+            if fails:
+                assert walking.wait(30)
+                raise error
+            while watch.goes_on():
+                walking.set()
+                time.sleep(0.001)
+
+    with pytest.raises(error), ThreadPoolExecutor(2) as pool:
+        others = pool.submit(walk, fails=False), pool.submit(walk, fails=True)
+        for other in others:
+            other.result(30)
+    assert watch.failed and watch.budget.cancelled.is_set() == (error is KeyboardInterrupt)
 
 
 @pytest.mark.parametrize(

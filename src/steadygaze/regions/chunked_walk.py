@@ -68,7 +68,7 @@ def walk_chunks(
     """
     cells = list(compound.programs)
     watch, walker = Watch(budget, progress, WALKING), _ChunkedWalk(cells, take, chunk_size(compound))
-    with ThreadPoolExecutor(threads) as pool:
+    with ThreadPoolExecutor(threads) as pool, watch.ending_all():
         for number, cell in enumerate(cells):
             walker.walk(clip_cell(cell, walker.table.cell(number), walker.table, watch), number, watch, pool)
     accuracy = Accuracy.of(cells[0].program, walker.measured)
@@ -160,6 +160,10 @@ class _ChunkedRun:
 
     def walk(self) -> None:
         """Walk to the end, or until the budget ends; passes chunks on as soon as the walk is open."""
+        with self.watch.ending_all():
+            self._walk()
+
+    def _walk(self) -> None:
         (polytopes, origins), base = self.runs.work[self.place[1]], self.runs.base
         block = Block(base, len(self.cell.low))
         if not self.watch.goes_on():
@@ -173,6 +177,8 @@ class _ChunkedRun:
             self.watch.add(walk.volume - done, regions)
             done = walk.volume
             is_last = is_done or not self.watch.goes_on()
+            if self.watch.failed:
+                return
             if is_last:
                 walk.finish()
             if is_last or len(walk.block) >= self.walker.size:

@@ -8,6 +8,7 @@ result. A walk can also start from a box inside the domain, whose sides are know
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -241,20 +242,35 @@ def walk_cell(
     if threads == 1 or len(work) == 1:
         blocks = [_run(*item) for item in work]
     else:
-        with ThreadPoolExecutor(threads) as pool:
+        with ThreadPoolExecutor(threads) as pool, watch.ending_all():
             blocks = list(pool.map(lambda item: _run(*item), work))
     runs.close(blocks, table)
     return blocks
 
 
 class Watch:
-    """Checks the budget and reports progress, from any thread; `share` is the part of the time for walking."""
+    """Checks the budget and reports progress, from any thread; `share` is the part of the time for walking.
+
+    failed: whether an error or Ctrl-C ended the walk; then nothing is delivered.
+    """
 
     def __init__(self, budget: Budget, progress: Progress | None, share: float = 1.0) -> None:
         self.budget, self.progress, self.share = budget, progress, share
         self.stopped: Stop | None = None
+        self.failed = False
         self.volume = 0.0
         self.lock = threading.Lock()
+
+    @contextmanager
+    def ending_all(self) -> Iterator[None]:
+        """A block in whose thread an error or Ctrl-C ends the walks of all other threads soon, too."""
+        try:
+            yield
+        except BaseException as error:
+            self.failed = True
+            if isinstance(error, KeyboardInterrupt):
+                self.budget.cancelled.set()  # for the labels of chunks
+            raise
 
     def add(self, volume: float, regions: int) -> None:
         """Add the volume and the regions found since the last call."""
@@ -266,6 +282,8 @@ class Watch:
 
     def goes_on(self) -> bool:
         """Whether the budget allows more work; if not, the map is partial."""
+        if self.failed:
+            return False
         with self.lock:
             if self.stopped is None:
                 self.stopped = self.budget.exhausted(self.share)
@@ -287,7 +305,8 @@ def _runs(polytopes: Polytopes, origins: np.ndarray, count: int) -> list[tuple[P
 def _run(cell: CellProgram, polytopes: Polytopes, origins: np.ndarray, base: int, watch: Watch) -> Block:
     block = _block(cell, base)
     if watch.goes_on():
-        _walk(cell, polytopes, origins, len(cell.program.offsets) - 3, block, watch)
+        with watch.ending_all():
+            _walk(cell, polytopes, origins, len(cell.program.offsets) - 3, block, watch)
     else:
         block.unfinished = origins
     return block

@@ -127,13 +127,18 @@ def _solve(question: Question, budget: Budget, threads: int, progress: ProgressR
         tiling = MapTiling(question, answers, answers.regions.stopped)
         result = Result.of_run(question, tiling, budget)
     with ThreadPoolExecutor(1) as pool:
-        check = partial(check_map, compound, answers.regions, is_late=budget.is_over)
+        ended = threading.Event()
+        check = partial(check_map, compound, answers.regions, is_late=lambda: ended.is_set() or budget.is_over())
         # A map of several chunks is checked while it is labelled: neither depends on the other.
         running = pool.submit(check) if threads > 1 and walked.whole is None else None
-        with clock.phase("labels"):
-            _ = result.answer
-        with clock.phase("self-check"):
-            checked = check() if running is None else running.result()
+        try:
+            with clock.phase("labels"):
+                _ = result.answer
+            with clock.phase("self-check"):
+                checked = check() if running is None else running.result()
+        except BaseException:
+            ended.set()  # Ctrl-C: the other thread ends soon, too
+            raise
     return result.with_check(checked)
 
 
