@@ -1,7 +1,10 @@
 """A map in chunks on disk gives the same answers as the same map in memory, joined from chunks or whole."""
 
+import errno
 import gc
+import os
 import shutil
+import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -13,6 +16,7 @@ import pytest
 
 from steadygaze import StoreError, compare, export, load
 from steadygaze.budget import Budget, Limits
+from steadygaze.cli import main
 from steadygaze.engines.map import chunk_files, map_engine, streamed_map
 from steadygaze.engines.map.map_engine import Collector
 from steadygaze.engines.map.streamed_map import StreamedMap
@@ -309,6 +313,28 @@ def test_temporary_folders_vanish():
     del result
     gc.collect()
     assert not folder.exists()
+
+
+def _full(*_: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize("fault", ["full disk", "no folder"])
+def test_an_unusable_temporary_folder_is_refused_in_one_line(
+    fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    if fault == "full disk":
+        monkeypatch.setattr(chunk_files, "write_arrays", _full)
+    else:
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+    with small_chunks():
+        specs = [word for spec in QUESTIONS[MOVING][0] for word in ("--perturb", spec)]
+        out = ["--out", str(tmp_path / "result"), "--json"]
+        code = main(["verify", "M-FNN-100", "--image", "mnist:69993", *specs, "--method", "map", *out])
+    said = capsys.readouterr().err
+    assert code == 2 and "internal error" not in said and len(said.splitlines()) == 1
+    assert {"full disk": "No space left on device", "no folder": "No such file"}[fault] in said and "TMPDIR" in said
+    assert not list(tmp_path.iterdir())
 
 
 FAULTS = {

@@ -77,7 +77,10 @@ class Folder:
     """A temporary folder that is deleted when no object refers to it any more."""
 
     def __init__(self) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix="steadygaze-map-"))
+        try:
+            self.path = Path(tempfile.mkdtemp(prefix="steadygaze-map-"))
+        except OSError as error:
+            raise _unusable(error) from None
         self._delete = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 
@@ -193,8 +196,20 @@ def write_chunk(folder: Folder, place: tuple[int, int, int], answers: Answers, c
     """Write a chunk into a temporary folder."""
     path = folder.path / "-".join(f"{number:06d}" for number in place)
     arrays = pack(answers.regions, answers.pieces, answers.curves, cut_id)
-    write_arrays(path, encode(arrays, answers.pieces.polytopes.volumes))
+    try:
+        write_arrays(path, encode(arrays, answers.pieces.polytopes.volumes))
+    except OSError as error:
+        raise _unusable(error, folder.path) from None
     return ChunkFile(path, sha256_of(read_bytes(path)), place, len(answers.regions), _touched(answers))
+
+
+def _unusable(error: OSError, folder: Path | None = None) -> StoreError:
+    """The refusal of a temporary folder where the chunks of a map cannot be written."""
+    where = f" {folder}" if folder is not None else ""
+    return StoreError(
+        f"cannot write the regions of this large map into a temporary folder{where} ({error.strerror or error}); make "
+        "room there, set TMPDIR to a folder with more room, or use --max-regions or a smaller domain"
+    )
 
 
 def _touched(answers: Answers) -> np.ndarray:
