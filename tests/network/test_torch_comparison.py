@@ -95,6 +95,33 @@ class TestComparison:
         with pytest.raises(ModelError, match=r"disagree by .* without Python branches that depend on values"):
             steadygaze.verify(module, IMAGE, SPECS)
 
+    @pytest.mark.parametrize("image_first", [True, False], ids=["at once", "read before"])
+    @pytest.mark.parametrize(("border", "where"), [(10.0, "an end of"), (600.0, "an image of")])
+    def test_a_branch_that_only_the_domain_leaves_is_refused(self, image_first, border, where):
+        """The image and all noise around it lie on one side of the branch, or on both of a narrow one."""
+
+        class Branch(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.network = dense()
+
+            def forward(self, images):
+                is_kept = images.sum() > border if border < 100 else abs(images.sum() - border) > 20
+                return self.network(images) if is_kept else -self.network(images)
+
+        module, image = Branch().eval(), read_image(image_path(IMAGE)).pixels
+        model = module if image_first else steadygaze.read_model(module, image_shape=(1, 28, 28))
+        with pytest.raises(ModelError, match=rf"disagree by .*{where}.* without Python branches") as caught:
+            steadygaze.verify(model, image, "brightness:-1..1", property="cr")
+        assert "\n" not in str(caught.value)
+
+    def test_a_module_that_changes_after_it_was_read_stays_as_read(self):
+        module = dense()
+        model = steadygaze.read_model(module, image_shape=(1, 28, 28))
+        with torch.no_grad():
+            module[1].weight.zero_()
+        assert steadygaze.verify(model, IMAGE, SPECS[:1], property="cr").question.model is model
+
     def test_warnings_of_the_tracer_become_notes(self):
         def check(images):
             assert images.shape[1] == 1

@@ -7,7 +7,9 @@ close to its kink, or two entries of a window so close to a tie, that rounding d
 
 import copy
 import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,12 @@ from .replay import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, FloatType, estimate_rou
 
 FIRST = (0, 1, 2, -1, -2)
 """The images whose gradients are compared first: the given one, two near it, two of plain noise."""
+
+MOST_CORNERS = 16
+"""With more corners than this, logits are compared at two corners of the domain: the lowest and the highest."""
+
+FEW_THETAS, MANY_THETAS = 16, 256
+"""At so many random thetas of the domain logits are compared, and at so many if torch's tracer warned."""
 
 MOST_ROWS = 10
 """With more classes than this, gradients of this many random sums of all logits are compared."""
@@ -77,6 +85,16 @@ class TorchRun:
                     row[...] = 0.0 if found is None else found[0].double().cpu().numpy()
         return rows * self.preprocessing.scale / np.reshape(self.preprocessing.std, (-1, 1, 1))
 
+    def frozen(self) -> "TorchRun":
+        """The same run with a copy of the module, which later changes leave as it is; itself if torch cannot copy."""
+        try:
+            with warnings.catch_warnings(), torch.inference_mode(False):
+                warnings.simplefilter("ignore")  # torch warns when it copies a scripted module
+                module = copy.deepcopy(self.module)
+        except Exception:  # whatever a user's module raises
+            return self
+        return TorchRun(module, self.preprocessing, self.name, self.dropped)
+
     def in_float64(self, image: Array) -> "TorchRun | None":
         """The same run with a float64 copy of the module; None if the copy fails on the image or leaves float64."""
         try:
@@ -123,7 +141,7 @@ def _without(name: str | None) -> Any:
 
 def compare_with_autograd(model: Model, run: TorchRun, images: Array) -> None:
     """Raise ModelError unless logits and input gradients of the model agree with torch on images (B, C, H, W)."""
-    _compare_logits(model.graph, run, images)
+    _compare_logits(model.graph, run, images, [which_image(number) for number in range(len(images))])
     graph, name = model.graph, run.name
     targets = np.eye(graph.classes)
     if graph.classes > MOST_ROWS:
@@ -153,7 +171,31 @@ def compare_with_autograd(model: Model, run: TorchRun, images: Array) -> None:
         )
 
 
-def _compare_logits(graph: Graph, run: TorchRun, images: Array) -> None:
+@dataclass(frozen=True)
+class DomainComparison:
+    """Compares the logits of an exported module with the module itself on images of a domain.
+
+    A module with a Python branch that depends on pixels may compute the same on the images that `read_module` compares,
+    and something else on images of the domain: the export holds one branch alone.
+    """
+
+    graph: Graph
+    run: TorchRun
+    thetas: int
+
+    def __call__(self, low: Array, high: Array, image: Callable[[Array], Array]) -> None:
+        """Raise ModelError unless they agree at ends of the domain from low to high (d,), and at thetas inside.
+
+        image: theta (d,) → image (C, H, W).
+        """
+        corners = list(product(*zip(low, high, strict=True))) if 2 ** len(low) <= MOST_CORNERS else [low, high]
+        inside = np.random.default_rng(SEED).uniform(low, high, size=(self.thetas, len(low)))
+        images = np.array([image(np.array(theta)) for theta in (*corners, *inside)])
+        names = ["an image at an end of the domain"] * len(corners) + ["an image of the domain"] * len(inside)
+        _compare_logits(self.graph, self.run, images, names)
+
+
+def _compare_logits(graph: Graph, run: TorchRun, images: Array, names: Sequence[str]) -> None:
     ours, theirs = graph.logits(images), run.logits(images)
     if ours.shape != theirs.shape:
         raise ModelError(f"{run.name}: gives {theirs.shape[1]} logits in torch, but {ours.shape[1]} as exported")
@@ -166,7 +208,7 @@ def _compare_logits(graph: Graph, run: TorchRun, images: Array) -> None:
         if not differences[number] <= tolerances[number]:
             raise ModelError(
                 f"{run.name}: torch and the exported network disagree by {differences[number]:.3g} on "
-                f"{which_image(int(number))} (logits up to {scales[number]:.3g}, tolerance {tolerances[number]:.2g}); "
+                f"{names[number]} (logits up to {scales[number]:.3g}, tolerance {tolerances[number]:.2g}); "
                 "nothing is verified. A module must run the same operations on every image, without Python branches "
                 "that depend on values; if yours does, report it"
             )

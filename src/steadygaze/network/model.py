@@ -53,7 +53,8 @@ class Model:
     `graph` computes in float64, `chain` is the same function as affine maps with layers of neurons between (made on
     first use, because they are large), `replay` runs the file itself. `notes` are sentences for the user. `content`
     holds the bytes of an exported torch module; it is None for a model file. `output` names the output that was chosen
-    among several.
+    among several. compare_module: raises ModelError if the torch module itself differs on a domain, given its ends and
+    the image at a theta; None for a model file.
     """
 
     graph: Graph
@@ -65,6 +66,7 @@ class Model:
     replay: Replay
     content: bytes | None = None
     output: str | None = None
+    compare_module: Callable[[Array, Array, Callable[[Array], Array]], None] | None = None
 
     def __repr__(self) -> str:
         return f"Model({self.name}, images {'×'.join(map(str, self.input_shape))}, {self.classes} classes)"

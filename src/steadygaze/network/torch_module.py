@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import ModelError
 from ..lazily import torch
-from .autograd import TorchRun, compare_with_autograd
+from .autograd import FEW_THETAS, MANY_THETAS, DomainComparison, TorchRun, compare_with_autograd
 from .layout import DEFAULT_OPTIONS, ReadOptions
 from .model import Model, model_from_bytes, sample_images
 from .onnx_file import final_activation, one_line, parse_onnx
@@ -36,7 +36,8 @@ def read_module(
 ) -> Model:
     """The model of a module in eval mode, for images of the shape of `image` (C, H, W), or of `image_shape`.
 
-    The module reads (pixel·scale − mean)/std. Raises ModelError unless logits and input gradients agree with torch.
+    The module reads (pixel·scale − mean)/std. Raises ModelError unless logits and input gradients agree with torch; a
+    question compares the logits on images of its domain too.
     """
     network: Any = getattr(module, "_orig_mod", module)  # what torch.compile wraps
     name = f"module {type(network).__name__}"
@@ -53,7 +54,8 @@ def read_module(
     run.dropped = None if last is None else DROPPED[last.op_type]
     model = model_from_bytes(content, name, image.shape, options)
     compare_with_autograd(model, run, sample_images(image))
-    return replace(model, notes=(*model.notes, *notes))
+    compare = DomainComparison(model.graph, run.frozen(), MANY_THETAS if notes else FEW_THETAS)
+    return replace(model, notes=(*model.notes, *notes), compare_module=compare)
 
 
 def check_mode(module: Any, name: str) -> None:
