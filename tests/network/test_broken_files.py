@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import numpy as np
+import onnx
 import pytest
 
 from fuzz_models import damage, models
@@ -103,3 +104,15 @@ def test_a_network_of_many_nodes_is_read_in_time(kind):
     assert user_seconds() - started < MOST_SECONDS
     image = np.array([[[[0.25, 0.5], [0.0, 1.0]]]])
     assert (graph.logits(image) == image.ravel() * (MANY + 1 if kind == "Add" else 1)).all()
+
+
+@pytest.mark.parametrize("kind", ["Identity", "Relu"])
+def test_a_file_of_many_nodes_is_read_in_time(kind, tmp_path):
+    """The layers, too, take linear time."""
+    nodes = [node(kind, f"v{i}" if i else "image", f"v{i + 1}") for i in range(MANY)]
+    path = tmp_path / "many.onnx"
+    onnx.save(make_proto([*nodes, node("Flatten", f"v{MANY}", "l")], {}, [1, 1, 2, 2]), path)
+    started = user_seconds()
+    model = read_model(path)
+    assert user_seconds() - started < MOST_SECONDS
+    assert len(model.graph.layers) == (MANY if kind == "Relu" else 0)

@@ -264,7 +264,10 @@ class LazyChain(Chain):
 
     def __init__(self, graph: Graph, name: str) -> None:
         self.graph, self.name = graph, name
-        object.__setattr__(self, "layers", graph.layers)
+        try:
+            object.__setattr__(self, "layers", graph.layers)
+        except ModelError as error:
+            raise ModelError(f"{name}: {error}") from None
 
     @cached_property
     def _lowered(self) -> Chain:

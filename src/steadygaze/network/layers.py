@@ -10,16 +10,17 @@ always active. A pattern has one bit per neuron, whatever its kind, and the outp
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, reduce
 from math import prod
+from operator import or_
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InternalError
+from ..errors import InternalError, ModelError
 from ..lazily import scipy_sparse
 from .joins import Concat, Sum, Winner
 from .operators import Array, Linear, Relu, Reshape, Shape, select
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from .graph import Graph
 
 RELU, CARRIED, ENTRY = 0, 1, 2
+
+MAX_CARRIED, MAX_CARRIED_NUMBERS = 2**18, 2**27
+"""Most values, and most numbers in them, that all layers of a network may carry: 0.7 GB, listed in half a second."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,31 +130,58 @@ class Frame:
 
 
 def frames_of(graph: "Graph") -> tuple[Frame, ...]:
-    """The layers of a graph, first to last, as values of the graph."""
-    levels, roots = [0], [frozenset({0})]
+    """The layers of a graph, first to last, as values of the graph; ModelError if they carry too much."""
+    levels, roots = [0], [1]  # bit i of a root mask stands for value i
     for number, node in enumerate(graph.nodes, start=1):
         level = max(levels[i] for i in node.inputs)
         is_linear = isinstance(node.operator, Linear | Sum | Concat)
         if not is_linear and not isinstance(node.operator, Relu | Winner):
             raise InternalError(f"node '{node.name}': {type(node.operator).__name__} belongs to no layer")
         levels.append(level + (not is_linear))
-        below: frozenset[int] = frozenset().union(*(roots[i] for i in node.inputs))
-        roots.append(below if is_linear else frozenset({number}))
+        roots.append(reduce(or_, (roots[i] for i in node.inputs)) if is_linear else 1 << number)
     count = max(levels[value] for value in graph.outputs)
+    decided: list[list[int]] = [[] for _ in range(count + 2)]
+    for number in range(1, len(levels)):
+        if roots[number] == 1 << number and levels[number] <= count:
+            decided[levels[number]].append(number)
     # The last layer that reads each source: through a nonlinear node of that layer, or through an output.
-    last = {root: count + 1 for value in graph.outputs for root in roots[value]}
-    for number, node in enumerate(graph.nodes, start=1):
-        if roots[number] == {number}:
-            for root in (root for i in node.inputs for root in roots[i]):
-                last[root] = max(last.get(root, 0), levels[number])
-    decided = [number for number in range(1, len(levels)) if roots[number] == {number}]
-    return tuple(
-        Frame(
-            tuple(number for number in decided if levels[number] == layer),
-            tuple(root for root in sorted(last) if levels[root] < layer < last[root]),
+    last, seen = dict[int, int](), 0
+    for layer in range(count + 1, 0, -1):
+        readers = [i for number in decided[layer] for i in graph.nodes[number - 1].inputs]
+        below = reduce(or_, (roots[value] for value in (graph.outputs if layer > count else readers)), 0)
+        last.update(dict.fromkeys(_places_of_bits(below & ~seen), layer))
+        seen |= below
+    _refuse_too_many(graph, [(root, max(0, layer - levels[root] - 1)) for root, layer in last.items()], count)
+    carried: list[list[int]] = [[] for _ in range(count + 2)]
+    for root in sorted(last):
+        for layer in range(levels[root] + 1, last[root]):
+            carried[layer].append(root)
+    return tuple(Frame(tuple(decided[layer]), tuple(carried[layer])) for layer in range(1, count + 1))
+
+
+def _refuse_too_many(graph: "Graph", carried: list[tuple[int, int]], layers: int) -> None:
+    """Raise ModelError if the layers carry too many values, given how many layers carry each of them."""
+    times = sum(number for _, number in carried)
+    numbers = sum(prod(graph.shape_of(root)) * number for root, number in carried)
+    if times > MAX_CARRIED or numbers > MAX_CARRIED_NUMBERS:
+        raise ModelError(
+            f"its {layers:,} layers carry the values of branches {times:.3g} times past a layer, {numbers:.3g} numbers "
+            f"altogether; at most {MAX_CARRIED:.3g} times and {MAX_CARRIED_NUMBERS:.3g} numbers are supported: use "
+            "fewer layers, or branches that end sooner"
         )
-        for layer in range(1, count + 1)
-    )
+
+
+def _places_of_bits(mask: int) -> Iterator[int]:
+    """The places of the bits of a number that are one, lowest first.
+
+    >>> list(_places_of_bits(0b1010))
+    [1, 3]
+    """
+    digits = bin(mask)[:1:-1]
+    place = digits.find("1")
+    while place >= 0:
+        yield place
+        place = digits.find("1", place + 1)
 
 
 def layer_of(graph: "Graph", frame: Frame) -> Layer:
@@ -165,8 +196,8 @@ def layer_of(graph: "Graph", frame: Frame) -> Layer:
         else:
             kinds.append(np.full(prod(graph.shape_of(number)), RELU))
             windows.append(np.full(len(kinds[-1]), -1))
-    for number in frame.carried:
-        kinds.append(np.full(prod(graph.shape_of(number)), CARRIED))
+    if frame.carried:
+        kinds.append(np.full(sum(prod(graph.shape_of(number)) for number in frame.carried), CARRIED))
         windows.append(np.full(len(kinds[-1]), -1))
     return Layer(np.concatenate(kinds).astype(np.uint8), np.concatenate(windows).astype(np.int32))
 

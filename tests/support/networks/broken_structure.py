@@ -185,6 +185,16 @@ def many_absolute_values():
     return chain("Abs", "Tanh")
 
 
+@case("its 10,001 layers carry the values of branches 5e+07 times past a layer")
+def many_branches():
+    return chain("Abs", "Flatten")
+
+
+@case("its 10,001 layers carry the values of branches")
+def many_leaks():
+    return chain("LeakyRelu", "Flatten")
+
+
 @case("is Tanh, which is not piecewise linear")
 def many_foldings():
     nodes = [node("Add", f"c{i} one", f"c{i + 1}") for i in range(MANY)]
