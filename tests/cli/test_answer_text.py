@@ -31,6 +31,22 @@ def test_numbers_keep_their_unit_beside_them(monkeypatch):
     assert console.file.getvalue().count("99.99 to 100 %") == 2
 
 
+@pytest.mark.parametrize("width", [58, 70, 80, 100])
+def test_numbers_are_never_cut(monkeypatch, width):
+    """Long names of rows break first, then shares between their words."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    table = numbers_table("camera", "verdict", "CR", "AR", "CR&AR")
+    cells = ["undecided", "22.65 to 26.96 %", "0 to 100 %", "23.16 to 23.27 %"]
+    table.add_row("aimed-to-the-left-and-brighter", *cells)
+    console = Console(width=width, file=io.StringIO())
+    console.print(table)
+    lines = console.file.getvalue().splitlines()
+    assert max(map(len, lines)) <= width
+    for word in {word for cell in cells for word in cell.split()} | {"CR&AR", "camera"}:
+        assert any(word in line.split() for line in lines), word
+    assert "".join(line.split()[0] for line in lines[3:-1] if line[2:3].strip()) == "aimed-to-the-left-and-brighter"
+
+
 def test_a_verdict_reads_as_in_the_report_without_a_range():
     """`tests/report/test_page_sentences.py` has the sentences."""
     found = summary(verdict="not robust", area={"MR": [0.25, 0.25], "IR": [0.0, 0.1], "CR&IR": [0.0, 0.1]})

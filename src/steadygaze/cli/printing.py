@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from rich import box
 from rich.cells import cell_len
-from rich.console import Console, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -121,12 +121,34 @@ def print_notes(notes: Iterable[str]) -> None:
 
 
 class _WholeCells(Table):
-    """A table that breaks the lines of titles before those of numbers."""
+    """A table that breaks the lines of titles before those of numbers, and never cuts a number.
+
+    If the numbers and the names of the rows do not fit side by side, lines of names break, then lines of numbers.
+    """
 
     def add_row(self, *cells: RenderableType | None, **options: Any) -> None:
         super().add_row(*cells, **options)
         for column, cell in zip(self.columns[1:], cells[1:], strict=False):
             column.min_width = max(column.min_width or 0, cell_len(str(cell or "")))
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        texts = [[str(column.header), *map(str, column.cells)] for column in self.columns]
+        widths = [max(map(cell_len, column)) for column in texts]
+        words = [max(map(_longest_word, column)) for column in texts]
+        whole = [max(column.min_width or 0, _longest_word(str(column.header))) for column in self.columns]
+        name = min(widths[0], 2 * LONG_WORD)
+        room = options.max_width - 3 * len(widths) - 1  # beside each cell: two blanks and a border
+        if sum(widths) > room:
+            for least in ([widths[0], *whole[1:]], [name, *whole[1:]], [name, *words[1:]]):
+                while sum(widths) > room and (places := [i for i, width in enumerate(widths) if width > least[i]]):
+                    widths[max(places, key=lambda i: widths[i])] -= 1
+            for column, width in zip(self.columns, widths, strict=True):
+                column.width, column.no_wrap, column.overflow = width, False, "fold"
+        return super().__rich_console__(console, options)
+
+
+def _longest_word(text: str) -> int:
+    return max(map(cell_len, text.split()), default=1)
 
 
 def numbers_table(*titles: str) -> Table:
@@ -136,7 +158,11 @@ def numbers_table(*titles: str) -> Table:
     for place, title in enumerate(titles):
         justify: Literal["left", "right"] = "right" if place else "left"
         table.add_column(
-            Text(title), no_wrap=place == 0 and not is_narrow, justify=justify, min_width=LONG_WORD * is_narrow
+            Text(title),
+            no_wrap=place == 0 and not is_narrow,
+            justify=justify,
+            min_width=LONG_WORD * is_narrow,
+            overflow="fold",
         )
     return table
 
