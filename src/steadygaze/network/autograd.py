@@ -208,7 +208,7 @@ def _compare_logits(graph: Graph, run: TorchRun, images: Array, names: Sequence[
         if not differences[number] <= tolerances[number]:
             raise ModelError(
                 f"{run.name}: torch and the exported network disagree by {differences[number]:.3g} on "
-                f"{names[number]} (logits up to {scales[number]:.3g}, tolerance {tolerances[number]:.2g}); "
+                f"{names[int(number)]} (logits up to {scales[number]:.3g}, tolerance {tolerances[number]:.2g}); "
                 "nothing is verified. A module must run the same operations on every image, without Python branches "
                 "that depend on values; if yours does, report it"
             )
