@@ -156,3 +156,11 @@ def test_replay_of_no_images_and_of_many(save):
     np.testing.assert_allclose(model.replay.logits(images), model.graph.logits(images), atol=1e-5)
     with pytest.raises(ValueError, match="expected"):
         model.replay.logits(images[0])
+
+
+@pytest.mark.parametrize("dims", [[1, 1, None, None], [None, None, 4, 4], [1, None]])
+def test_open_sizes_are_those_of_the_image_and_a_note_says_so(save, dims):
+    model = read_model(save(*linear(16), dims), image_shape=(1, 4, 4))
+    assert model.input_shape == (1, 4, 4)
+    assert [note for note in model.notes if "leaves sizes open: the answer is about images of shape [1, 4, 4]" in note]
+    assert not read_model(save(*linear(16), [None, 1, 4, 4]), image_shape=(1, 4, 4)).notes

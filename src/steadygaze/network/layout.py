@@ -110,7 +110,7 @@ def choose_layout(dims: Sequence[Dimension], image_shape: Sequence[int] | None, 
         height, width = inner
         shape = _unify([1, height, width], wanted, dims, name)
         note = f"the model's input {_shown(dims)} has no channels: read as grey rows of pixels"
-        return Layout(shape, (1, *shape[1:]), Order.CHANNELS_FIRST, (note,))
+        return Layout(shape, (1, *shape[1:]), Order.CHANNELS_FIRST, (note, *_open_note(dims, shape)))
     if len(inner) <= 2:
         return _flat(dims, wanted, name)
     raise LayoutError(f"{name}: {_received(dims)}; expected [1, C, H, W], [1, H, W, C] or [1, n]")
@@ -122,9 +122,10 @@ def _with_channels(inner: list[Dimension], wanted: ImageShape | None, name: str)
     if wanted is not None:
         is_last = not _fits(inner, wanted) and _fits(last, wanted)
     shape = _unify(last if is_last else inner, wanted, [None, *inner], name)
+    notes = _open_note([None, *inner], shape)
     if is_last:
-        return Layout(shape, (1, *shape[1:], shape[0]), Order.CHANNELS_LAST)
-    return Layout(shape, (1, *shape), Order.CHANNELS_FIRST)
+        return Layout(shape, (1, *shape[1:], shape[0]), Order.CHANNELS_LAST, notes)
+    return Layout(shape, (1, *shape), Order.CHANNELS_FIRST, notes)
 
 
 def _flat(dims: Sequence[Dimension], wanted: ImageShape | None, name: str) -> Layout:
@@ -139,7 +140,16 @@ def _flat(dims: Sequence[Dimension], wanted: ImageShape | None, name: str) -> La
         )
     model_shape = (1, *(prod(wanted) if size != 1 else 1 for size in dims[1:]))
     note = f"the model's input {_shown(dims)} is flat: its colours are read in the order channel, row, column"
-    return Layout(wanted, model_shape, Order.CHANNELS_FIRST, (note,) if wanted[0] > 1 else ())
+    notes = (note,) if wanted[0] > 1 else ()
+    return Layout(wanted, model_shape, Order.CHANNELS_FIRST, (*notes, *_open_note(dims, wanted)))
+
+
+def _open_note(dims: Sequence[Dimension], shape: ImageShape) -> tuple[str, ...]:
+    """A note for the user if the file leaves sizes other than the batch open."""
+    if None not in dims[1:]:
+        return ()
+    left = f"the model's input {_shown(dims)} leaves sizes open"
+    return (f"{left}: the answer is about images of shape {_shown(shape)} alone",)
 
 
 def _square(count: Dimension, dims: Sequence[Dimension], name: str) -> ImageShape:
