@@ -252,6 +252,7 @@ class TestTensorImages:
             (torch.full((1, 28, 28), torch.nan), "NaN or infinity"),
             (torch.zeros(1, 28, 28, dtype=torch.int64), "has type int64; save it as uint8"),
             (torch.zeros(1, 28, 28, dtype=torch.complex64), "complex64.*give a dense one"),
+            (torch.zeros(1, 28, 28, device="meta"), "device meta, so it has no numbers; give one with numbers"),
             (torch.zeros(3, 28, 28), "convert it with --grey"),
             (torch.zeros(28), r"has shape \(28,\)"),
         ],

@@ -62,6 +62,8 @@ def tensor_image(tensor: Any) -> np.ndarray:
         raise ImageError(
             f"image: the tensor has shape {shape}, a batch of {shape[0]} images; give one of them, such as images[0]"
         )
+    if tensor.is_meta:
+        raise ImageError("image: the tensor is on torch's device meta, so it has no numbers; give one with numbers")
     if tensor.is_complex() or tensor.layout is not _torch().strided:
         raise ImageError(f"image: the tensor is {tensor.dtype} {tensor.layout}; give a dense one, uint8 or float")
     if tensor.is_floating_point() and tensor.element_size() < 4:
