@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from onnx import numpy_helper
 
 from steadygaze.errors import ModelError
 from steadygaze.network.joins import Concat, Sum, Winner
@@ -273,3 +274,18 @@ def test_roundings_of_constants_are_counted(kind):
     attributes = {"axis": 1} if kind == "Concat" else {}
     graph = graph_of(flat_model([node("Div", "a b", "c"), node(kind, "image c", **attributes)], weights, DIMS))
     assert max(entry.operator.read_roundings for entry in graph.nodes if isinstance(entry.operator, Linear)) >= 1
+
+
+@pytest.mark.parametrize("is_node", [False, True])
+def test_an_infinite_bound_of_clip_is_none(is_node):
+    bounds = {"lo": np.float32(0.25), "hi": np.float32(np.inf)}
+    nodes = [node("Constant", [], name, value=numpy_helper.from_array(value)) for name, value in bounds.items()]
+    check([*(nodes if is_node else []), node("Clip", "image lo hi")], {} if is_node else bounds)
+    for kind, bound, words in (
+        ("Clip", -np.inf, "its max is -inf"),
+        ("Clip", np.nan, "NaN"),
+        ("Add", np.inf, "infinity"),
+    ):
+        names = ["image", "", "c"] if kind == "Clip" else ["image", "c"]
+        with pytest.raises(ModelError, match=words):
+            check([node(kind, names)], {"c": np.float32(bound)})

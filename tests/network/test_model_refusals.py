@@ -312,3 +312,36 @@ def test_a_file_of_torch(tmp_path, is_archive):
     path = tmp_path / "net.pt"
     torch.save(torch.nn.Linear(4, 2), path, _use_new_zipfile_serialization=is_archive)
     assert "looks like a file written by torch.save" in refusal(path)
+
+
+@pytest.mark.parametrize("opset", [9, 13])
+def test_batch_normalisation_with_outputs_of_training_is_refused_before_opset_14(save, opset):
+    weights = {name: np.ones(1, np.float32) for name in ("s", "b", "m", "v")}
+    outputs = ["y", "m2", "v2", "m3", "v3"]
+    nodes = [helper.make_node("BatchNormalization", ["image", *weights], outputs)]
+    nodes += [helper.make_node("Flatten", ["y"], ["logits"])]
+    assert "is in training mode" in refusal(save(nodes, weights, DIMS, opset=opset))
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("Greater", "compares or chooses values; a function made of it may jump. If it does not, write it with Relu"),
+        ("RandomUniform", "draws other numbers in every run"),
+        ("Sqrt", "attention layers, for example, are not piecewise linear"),
+    ],
+)
+def test_reasons_name_what_helps(save, kind, words):
+    inputs, more = {"Greater": (["image", "c"], {}), "RandomUniform": ([], {"shape": [1]}), "Sqrt": (["c"], {})}[kind]
+    nodes = [helper.make_node(kind, inputs, ["v"], **more), helper.make_node("Mul", ["image", "v"], ["x"])]
+    nodes += [helper.make_node("Flatten", ["x"], ["logits"])]
+    if kind == "Greater":
+        nodes.insert(1, helper.make_node("Cast", ["v"], ["v1"], to=1))
+        nodes[2].input[1] = "v1"
+    assert words in refusal(save(nodes, {"c": np.ones(1, np.float32)}, DIMS))
+
+
+def test_control_characters_of_names_do_not_reach_the_terminal(save):
+    nodes = [helper.make_node("Tanh", ["image"], ["x"], name="evil\n\x1b[31mred")]
+    found = refusal(save([*nodes, helper.make_node("Flatten", ["x"], ["logits"])], {}, DIMS))
+    assert "red' is Tanh" in found and found.isprintable()

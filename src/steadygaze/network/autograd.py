@@ -116,7 +116,8 @@ class TorchRun:
         except Exception as error:
             raise LayoutError(
                 f"{self.name}: fails on an image of shape {tuple(given.shape)} ({one_line(error)}); give an image of "
-                "the shape that it expects, and start a module of dense layers with nn.Flatten()"
+                "the shape that it expects, to a module that takes images alone, and start a module of dense layers "
+                "with nn.Flatten()"
             ) from None
         if not isinstance(found, torch.Tensor):
             raise ModelError(

@@ -39,9 +39,10 @@ NOT_PIECEWISE_LINEAR = frozenset({
 })
 
 JUMPS = frozenset({
-    "ArgMax", "ArgMin", "Ceil", "Equal", "Floor", "Greater", "GreaterOrEqual", "Hardmax", "Less", "LessOrEqual", "Mod",
-    "Not", "Round", "Sign", "TopK", "Where", "QuantizeLinear", "DynamicQuantizeLinear",
+    "ArgMax", "ArgMin", "Ceil", "Floor", "Hardmax", "Mod", "Round", "Sign", "QuantizeLinear", "DynamicQuantizeLinear",
 })
+
+CHOICES = frozenset({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Not", "TopK", "Where"})
 
 CONTROL_FLOW = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 # fmt: on
@@ -61,6 +62,11 @@ def why_refused(kind: str) -> str:
     """
     if kind in CONTROL_FLOW:
         return "which is control flow and not supported. Export the model as a fixed graph, with constant folding."
+    if kind in CHOICES:
+        return (
+            "which compares or chooses values; a function made of it may jump. If it does not, write it with Relu, "
+            f"Clip, Max or Min. Supported: {SUPPORTED}."
+        )
     reason = "piecewise linear" if kind in NOT_PIECEWISE_LINEAR else "continuous" if kind in JUMPS else "supported"
     return f"which is not {reason}. Supported: {SUPPORTED}. Replace it, or verify the part before it."
 
@@ -125,6 +131,9 @@ class _GraphBuilder:
     def add(self, node: "NodeProto") -> None:
         """Fold a node, or append its operators."""
         where = f"{self.file.path.name}: node '{node.name or node.output[0]}'"
+        if node.op_type == "Constant" and self._is_infinite(node):
+            self.tensors[node.output[0]] = node.attribute[0].t  # refused on first use, unless it is a bound of Clip
+            return
         if node.domain not in ("", "ai.onnx"):
             raise ModelError(f"{where} is {node.domain}.{node.op_type}, {why_refused(node.op_type)}")
         if node.op_type in CONTROL_FLOW:
@@ -151,7 +160,7 @@ class _GraphBuilder:
         numbers = [self.numbers.get(name) for name in node.input]
         constants: list[np.ndarray | None] = []
         for name, number in zip(node.input, numbers, strict=True):
-            value = self.constant(name) if name and number is None else None
+            value = self._read_constant(node, name) if name and number is None else None
             if name and number is None and value is None:
                 raise ConversionError(self.unread.get(name, f"its input '{name}' does not exist; the file is damaged"))
             constants.append(value)
@@ -169,6 +178,18 @@ class _GraphBuilder:
             roundings=sum(self.roundings.get(name, 0) for name in node.input),
             room=self.room,
         )
+
+    def _is_infinite(self, node: "NodeProto") -> bool:
+        """Whether a node holds infinity alone."""
+        if len(node.attribute) != 1 or not node.attribute[0].HasField("t") or prod(node.attribute[0].t.dims) != 1:
+            return False
+        return bool(np.isinf(tensor_array(node.attribute[0].t, self.file.path.name, is_bound=True)).all())
+
+    def _read_constant(self, node: "NodeProto", name: str) -> np.ndarray | None:
+        """As `constant`; infinity, which means no bound, is allowed for a bound of Clip."""
+        if node.op_type == "Clip" and name in self.tensors and name not in self.constants:
+            return tensor_array(self.tensors[name], self.file.path.name, is_bound=True)
+        return self.constant(name)
 
     def _append(self, call: Call) -> None:
         node, kind = call.node, call.node.op_type

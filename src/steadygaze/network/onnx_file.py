@@ -170,12 +170,12 @@ def _choose_output(proto: "ModelProto", wanted: str | None, name: str) -> str:
 
 
 def one_line(error: object, limit: int = 240) -> str:
-    """The text of an error on one line, cut to a readable length.
+    """The text of an error on one line, cut to a readable length, without control characters.
 
     >>> one_line("first\\n  second")
     'first second'
     """
-    text = " ".join(str(error).split())
+    text = "".join(one if one.isprintable() else "�" for one in " ".join(str(error).split()))
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
@@ -185,7 +185,8 @@ def input_dims(file: OnnxFile) -> tuple[str, list[Dimension]]:
     inputs = [value for value in file.proto.graph.input if value.name not in weights]
     if len(inputs) != 1:
         names = ", ".join(f"'{value.name}'" for value in inputs) or "none"
-        raise ModelError(f"{file.path.name}: has {len(inputs)} inputs ({names}); expected one, the image")
+        remedy = "" if inputs else ". The output must be computed from it, by operations that the exporter knows"
+        raise ModelError(f"{file.path.name}: has {len(inputs)} inputs ({names}); expected one, the image{remedy}")
     tensor = inputs[0].type.tensor_type
     if not inputs[0].type.HasField("tensor_type") or tensor.elem_type not in FLOAT_TYPES:
         raise ModelError(
@@ -214,8 +215,13 @@ def final_activation(file: OnnxFile) -> "NodeProto | None":
     return node if node is not None and node.op_type in FINAL_ACTIVATIONS else None
 
 
-def tensor_array(tensor: "TensorProto", name: str) -> NDArray[np.float64] | NDArray[np.int64]:
-    """The numbers of a tensor, exact as float64 or int64; raises ModelError, with the file's name, if not finite."""
+def tensor_array(
+    tensor: "TensorProto", name: str, *, is_bound: bool = False
+) -> NDArray[np.float64] | NDArray[np.int64]:
+    """The numbers of a tensor, exact as float64 or int64; raises ModelError, with the file's name, if not finite.
+
+    A bound may be infinite, but not NaN.
+    """
     check_tensor(tensor, name)
     try:
         values = onnx.numpy_helper.to_array(tensor)
@@ -225,7 +231,7 @@ def tensor_array(tensor: "TensorProto", name: str) -> NDArray[np.float64] | NDAr
         return np.asarray(values, dtype=np.int64)
     with np.errstate(invalid="ignore"):  # the next line refuses NaN
         lifted = np.asarray(values, dtype=np.float64)
-    if not np.isfinite(lifted).all():
+    if not (~np.isnan(lifted) if is_bound else np.isfinite(lifted)).all():
         raise ModelError(f"{name}: tensor '{tensor.name}' holds NaN or infinity; train or export the model again")
     return lifted
 
@@ -268,7 +274,7 @@ def _check_structure(proto: "ModelProto", name: str) -> None:
     try:
         onnx.checker.check_model(proto)
     except Exception as error:
-        raise ModelError(f"{name}: not a valid ONNX model: {one_line(error)}") from None
+        raise ModelError(f"{name}: not a valid ONNX model; export the model again ({one_line(error)})") from None
     for tensor_type in shapeless:
         tensor_type.ClearField("shape")
 
@@ -292,11 +298,11 @@ def _type_name(data_type: int) -> str:
         return f"number {data_type}"
 
 
-def _read_file(path: Path, label: str) -> bytes:
+def _read_file(path: Path, label: str, expected: str = "give the .onnx file inside it") -> bytes:
     """Bytes of a regular file of bounded size."""
     try:
         if path.is_dir():
-            raise ModelError(f"{label}: is a directory; give the .onnx file inside it")
+            raise ModelError(f"{label}: is a directory; {expected}")
         if not path.exists():
             raise ModelError(f"{path}: no such file; check the path of the model")
         if not path.is_file():
@@ -340,7 +346,8 @@ def _embed_external(tensors: list["TensorProto"], path: Path) -> dict[str, bytes
         entries = {entry.key: entry.value for entry in tensor.external_data}
         location = entries.get("location", "")
         if location not in files:
-            files[location] = _read_file(_inside(path, location, where), f"{path.name}: external data '{location}'")
+            label = f"{path.name}: external data '{location}'"
+            files[location] = _read_file(_inside(path, location, where), label, "export the model again")
         size = len(files[location])
         try:
             offset = int(entries.get("offset", 0))

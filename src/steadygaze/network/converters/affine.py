@@ -81,7 +81,8 @@ def gemm(call: Call) -> list[Operator]:
 def batch_normalization(call: Call) -> list[Operator]:
     """BatchNormalization in inference, with the stored mean and variance."""
     call.require_variable_first()
-    refuse_training(call.attribute("training_mode", 0))
+    # Before opset 14, further outputs are the statistics that training updates.
+    refuse_training(call.attribute("training_mode", 0) or (call.opset < 14 and any(call.node.output[1:])))
     call.refuse_rounded()
     names = ("scale", "bias", "mean", "variance")
     scale, bias, mean, variance = (call.floats(i + 1, name) for i, name in enumerate(names))

@@ -31,9 +31,12 @@ JUMPS = ("Ceil", "Equal", "Floor", "Greater", "Less", "Range", "Round", "Where")
 def fold(call: Call) -> list[np.ndarray]:
     """The outputs of a node whose inputs are constants, or of Shape and Size for any input; raises ConversionError."""
     kind = call.node.op_type
+    if kind.startswith("Random") or kind in ("Bernoulli", "Multinomial"):
+        raise ConversionError("draws other numbers in every run; remove the noise, or use it in training only")
     if kind not in FOLDS and kind not in MOVES and kind != "Split":
         raise ConversionError(
-            f"is {kind} of constants, which is not supported; simplify the model (constant folding) on export"
+            f"is {kind} of constants, which is not supported; simplify the model (constant folding) on export, or "
+            "replace the layer: attention layers, for example, are not piecewise linear"
         )
     try:
         if kind == "Split":

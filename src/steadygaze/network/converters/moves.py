@@ -33,10 +33,13 @@ def dropout(call: Call) -> list[Operator]:
     return []
 
 
-def refuse_training(mode: np.ndarray | int | None) -> None:
+def refuse_training(mode: np.ndarray | int | bool | None) -> None:
     """Refuse an operator in training mode."""
     if mode is not None and np.any(mode):
-        raise ConversionError("is in training mode; export the model in inference mode (model.eval())")
+        raise ConversionError(
+            "is in training mode; export the model in inference mode (model.eval(), and training=self.training for "
+            "functional dropout)"
+        )
 
 
 def flatten(call: Call) -> list[Operator]:
