@@ -36,6 +36,8 @@ def folder(tmp_path_factory) -> Path:
     np.save(place / "double.npy", 2 * KERNEL)
     np.save(place / "even.npy", np.full((2, 2), 0.25))
     np.save(place / "small.npy", np.zeros((3, 5, 5)))
+    np.save(place / "huge.npy", np.full((6, 7), 2e3))
+    np.save(place / "beyond.npy", np.full((6, 7), 1e300))
     np.save(place / "nan.npy", np.full((6, 7), np.nan))
     np.save(place / "words.npy", np.array(["a", "b"]))
     (place / "broken.png").write_bytes(b"\x89PNG\r\n\x1a\n")
@@ -234,6 +236,8 @@ def test_bad_specs_say_what_is_wrong_in_one_line(folder, text, what):
         ('shadow:image="{}/opaque.png"', SHAPE, "expected"),
         ('field:file="{}/kernel.npy"', SHAPE, r"has shape \(3, 5\)"),
         ('direction:file="{}/small.npy"', SHAPE, "expected"),
+        ('direction:file="{}/huge.npy":-1000..1000', SHAPE, "numbers up to 2e.03, and theta goes up to 1000, .* 1e.06"),
+        ('field:file="{}/beyond.npy":-0.5..0.5', SHAPE, "numbers up to 1e.300, .* scale the file"),
         ("saturation", (1, 6, 7), "only images with red, green and blue"),
         ("haze:colour=1/0.9/0.8", (1, 6, 7), "colour=1/0.9/0.8 has 3 channels"),
         ("brightness:channel=r", (1, 6, 7), "needs an RGB image"),

@@ -67,3 +67,16 @@ def test_a_shift_beyond_the_image_and_one_as_a_single_parameter_are_refused() ->
         compose(parse_specs(["shift:dx=8,dy=2"]), IMAGE)
     with pytest.raises(PerturbationError, match="two parameters"):
         parse_spec("shift:dx=2,dy=2")
+
+
+def test_a_shift_that_does_not_fit_is_called_a_shift() -> None:
+    with pytest.raises(PerturbationError, match=r"dx=99 is longer than the image.*translations of a shift"):
+        compose(parse_specs(["shift:dx=99,dy=2"]), IMAGE)
+    with pytest.raises(PerturbationError, match=r"7 pixels wide.*whole image out$"):
+        compose(parse_specs(["translate:dx=99"]), IMAGE)
+    assert compose(parse_specs(["shift:dx=1,dy=1"]), IMAGE).why_curved.endswith("at once (a shift) are curved")
+
+
+def test_a_border_beside_a_translation_is_refused_with_the_remedy() -> None:
+    with pytest.raises(PerturbationError, match="translate has no border=edge, so leave border=edge out"):
+        compose(parse_specs(["rotate:border=edge:-1..1", "translate:dx=1"]), IMAGE[:1])

@@ -20,6 +20,7 @@ from .fields import Colour, FileArray
 FloatArray = NDArray[np.float64]
 
 LARGEST_WHOLE_NUMBER = 10**6  # far beyond any image side; whole numbers stay exact as floats
+LARGEST_CHANGE = 1e6  # of a pixel in 0..1: beyond that, sums of both have too few digits left for the pixel
 SMALLEST_WIDTH = 1e-6  # one 8-bit grey level is 4e-3; far below that, rounding errors would decide the answer
 
 
@@ -221,6 +222,16 @@ class Ramp(Perturbation):
             self.refuse(
                 f"colour={colour.text} has {len(colour.levels)} channels, the image has {channels}; "
                 "give a grey level such as 0.5"
+            )
+
+    def check_reach(self, key: str, name: str, values: FloatArray) -> None:
+        """Refuse an array of a file that changes pixels, by theta times its numbers, by more than leaves digits."""
+        reach = max(abs(self.low), abs(self.high))
+        largest = float(np.abs(values).max(initial=0.0))
+        if not reach * largest <= LARGEST_CHANGE:
+            self.refuse(
+                f"{key}: {name} holds numbers up to {largest:.3g}, and theta goes up to {reach:g}, so pixels in 0..1 "
+                f"would change by more than {LARGEST_CHANGE:.0e}; scale the file, or give a smaller range"
             )
 
     def check_size(self, key: str, name: str, found: tuple[int, ...], shape: tuple[int, int, int]) -> None:

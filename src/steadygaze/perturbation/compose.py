@@ -18,7 +18,8 @@ from numpy.typing import ArrayLike
 from ..errors import ImageError, InternalError, PerturbationError
 from .base import FloatArray, Perturbation
 from .curved import Curve
-from .movement import movements_of
+from .families.translate import Translate
+from .movement import CurvedMovement, movements_of
 from .scalar_forms import Box, Form
 from .triangles import Triangles
 
@@ -145,7 +146,8 @@ class Perturbed:
             return f"{', '.join(curved)} {'is' if len(curved) == 1 else 'are'} curved"
         moving = [one.spec for one in self.perturbations if one.moves]
         if len(moving) > 1:
-            return f"{' and '.join(moving)} at once are curved"
+            shift = " (a shift)" if _is_shift(self.perturbations) else ""
+            return f"{' and '.join(moving)} at once{shift} are curved"
         reading = ", ".join(one.spec for one in self.perturbations if one.reads_image)
         return f"{moving[0]} with {reading}, which depends on the pixels, is curved"
 
@@ -276,7 +278,12 @@ def compose(perturbations: Sequence[Perturbation], image: ArrayLike) -> Perturbe
     x0 = _checked_image(image)
     _check_together(chosen)
     for perturbation in chosen:
-        perturbation.check(x0.shape)
+        try:
+            perturbation.check(x0.shape)
+        except PerturbationError as error:
+            if isinstance(perturbation, Translate) and _is_shift(chosen):
+                raise PerturbationError(f"{error} (one of the two translations of a shift)") from None
+            raise
     domain = Domain(
         names=_distinct_names(chosen),
         low=_frozen(np.array([perturbation.low for perturbation in chosen])),
@@ -302,6 +309,12 @@ def _is_curved(perturbations: tuple[Perturbation, ...]) -> bool:
     return any(one.is_curved for one in perturbations) or moving > 1 or (moving == 1 and reads)
 
 
+def _is_shift(perturbations: Sequence[Perturbation]) -> bool:
+    """Whether translations along both axes are given, as a shift is."""
+    translations = [one for one in perturbations if isinstance(one, Translate)]
+    return len({bool(one.dx) for one in translations}) == 2
+
+
 def _check_sizes(curve: Curve) -> None:
     for light in curve.lights:
         if light.is_too_large:
@@ -320,11 +333,16 @@ def _check_together(perturbations: tuple[Perturbation, ...]) -> None:
                 f"{perturbation!r} is not a perturbation; give for example Brightness(), or parse_spec('brightness')"
             )
     written = ", ".join(perturbation.spec for perturbation in perturbations)
-    borders = {movement.outside for _, movement in movements_of(perturbations)}
-    if len(borders) > 1:
+    movements = [movement for _, movement in movements_of(perturbations)]
+    if len({movement.outside for movement in movements}) > 1:
+        fixed = sorted({movement.keyword for movement in movements if not isinstance(movement, CurvedMovement)})
+        remedy = (
+            f"{fixed[0]} has no border=edge, so leave border=edge out"
+            if fixed
+            else "give border=edge to all of them, or to none"
+        )
         raise PerturbationError(
-            f"{written}: several movements share one look-up, so they need the same border; give border=edge to all of "
-            "them, or to none"
+            f"{written}: several movements share one look-up, so they need the same border; {remedy}"
         )
     for number, perturbation in enumerate(perturbations):
         if perturbation in perturbations[:number]:

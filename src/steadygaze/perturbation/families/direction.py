@@ -37,6 +37,7 @@ class Direction(Ramp):
 
     def check(self, shape: tuple[int, int, int]) -> None:
         self.check_size("file", self.file.short, self.file.values.shape, shape)
+        self.check_reach("file", self.file.short, self.file.values)
 
     def slope(self, image: FloatArray) -> FloatArray:
         return self.file.values

@@ -60,6 +60,7 @@ class Field(Ramp):
     def check(self, shape: tuple[int, int, int]) -> None:
         if self.file is not None:
             self.check_size("file", self.file.short, self.file.values.shape, shape)
+            self.check_reach("file", self.file.short, self.file.values)
 
     def slope(self, image: FloatArray) -> FloatArray:
         field = self._field(image)
