@@ -175,6 +175,15 @@ def shown_value(name: str, theta: float) -> float:
     return theta + shown_at_zero(name)
 
 
+def read_value(name: str, shown: float) -> float:
+    """The theta of a number that people write for the named parameter.
+
+    >>> read_value("scale [×]", 0.75), read_value("brightness", 0.75)
+    (-0.25, 0.75)
+    """
+    return shown - shown_at_zero(name)
+
+
 def shown_text(name: str, theta: float, digits: int = 5) -> str:
     """The number of `shown_value`, rounded.
 

@@ -42,9 +42,11 @@ def test_domain_verdict_and_json(run: Runner, tmp_path: Path) -> None:
     nearest = run("show", str(folder), "--json").json["nearest"]["CR"]["theta"]
     text = named_theta(["scale [×]"], nearest)
     assert text in " ".join(shown.out.split())
-    refused = run("figure", "strip", str(folder), "--at", "1.25", "--out", str(tmp_path / "strip.png"))
+    strip = ("figure", "strip", str(folder), "--out", str(tmp_path / "strip.png"), "--at")
+    assert run(*strip, "1.5").code == 0
+    refused = run(*strip, "-0.25")
     assert refused.code == 2
-    assert "theta of scale is the factor minus 1" in refused.err
+    assert "theta -0.25 is outside the domain (scale [×] 0.75..1.5); give a theta inside it; in Python" in refused.err
 
 
 def test_a_question_without_factors_says_nothing_about_them(run: Runner) -> None:

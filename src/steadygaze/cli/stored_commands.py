@@ -10,6 +10,7 @@ import typer
 from ..errors import OptionError, StoreError
 from ..report import FORMATS
 from ..suggestions import did_you_mean
+from ..words import read_value
 from . import command_options as o
 from .quick_drawing import import_matplotlib
 from .verify_command import choose_formats, picture_name
@@ -175,8 +176,9 @@ def figure(
     )],
     at: Annotated[list[str] | None, o.option(
         "--at THETA",
-        "A theta such as 0.5,1. Repeat the option for several: path goes through them, boundary shows them, columns "
-        "has one column for each. strip takes a single theta, and fixes the other parameters there.",
+        "A theta such as 0.5,1; scale is given by its factor. Repeat the option for several: path goes through them, "
+        "boundary shows them, columns has one column for each. strip takes a single theta, and fixes the other "
+        "parameters there.",
         FIGURE, default="chosen by the kind",
     )] = None,
     along: Annotated[str | None, o.option(
@@ -228,8 +230,14 @@ def figure(
     folder = directories[0] if out is None else out
     # `out.is_dir()` fails for a name that is too long; `api.draw` refuses such a name.
     path = folder / f"figure-{kind}" if out is None or os.path.isdir(out) else out  # noqa: PTH112
+    drawn = directories if not thetas else [api.load(directory) for directory in directories]
+    if thetas:
+        names = drawn[0].question.perturbed.domain.names
+        thetas = [
+            [read_value(*pair) for pair in zip(names, t, strict=True)] if len(t) == len(names) else t for t in thetas
+        ]
     files = api.draw(
-        kind, directories, path, formats=formats, force=force, delta=delta, tau=tau, gamma=gamma, top=top, at=thetas,
+        kind, drawn, path, formats=formats, force=force, delta=delta, tau=tau, gamma=gamma, top=top, at=thetas,
         along=along, steps=steps, by=by,
     )  # fmt: skip
     if json:

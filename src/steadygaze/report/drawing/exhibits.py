@@ -23,7 +23,7 @@ from ...perturbation import Domain
 from ...question import Question
 from ...results.point import Point
 from ...results.result import Result
-from ...words import caption_theta, is_factor, plain_name
+from ...words import caption_theta, is_factor, plain_name, shown_value
 from .colours import CHANGED_INK, FAINT_INK, INK, JOINT, KEPT, MAP_SHADES
 from .outlines import Outline, image_outlines, map_outlines
 from .sheet import Sheet
@@ -160,11 +160,14 @@ def _checked(domain: Domain, given: Any) -> np.ndarray:
             "give one for each, joined by commas"
         )
     if not domain.contains(theta):
+        names = domain.names
         ends = ", ".join(
-            f"{name} {low:g}..{high:g}" for name, low, high in zip(domain.names, domain.low, domain.high, strict=True)
+            f"{name} {shown_value(name, low):g}..{shown_value(name, high):g}"
+            for name, low, high in zip(names, domain.low, domain.high, strict=True)
         )
-        factors = [plain_name(name) for name in domain.names if is_factor(name)]
-        meaning = f"; theta of {', '.join(factors)} is the factor minus 1" if factors else ""
+        words = ",".join(f"{shown_value(*pair):g}" for pair in list(zip(names, theta.tolist(), strict=True))[:8])
+        factors = [plain_name(name) for name in names if is_factor(name)]
+        meaning = f"; in Python, theta of {', '.join(factors)} is the factor minus 1" if factors else ""
         raise OptionError(f"theta {words} is outside the domain ({ends}); give a theta inside it{meaning}")
     return theta
 
