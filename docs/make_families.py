@@ -3,6 +3,7 @@
 python docs/make_families.py
 """
 
+import io
 import tempfile
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from steadygaze.words import is_factor, shown_value
 
 TARGET = Path(__file__).parent / "images" / "families.png"
 STEPS = 7
+LEVEL = 8  # colours are rounded to multiples of this, which nobody sees and which makes the file small
 SPECS = (
     "brightness:-0.5..0.5", "brightness:channel=r", "darkness", "contrast:pivot=mean:-1..1", "saturation", "haze",
     'blend:image="other.npy"', "occlude:x=10,y=8,w=8,h=12", 'overlay:image="dirt.png"', "patch:x=10,y=8,w=8,h=12",
@@ -65,14 +67,18 @@ def draw(target: Path = TARGET) -> None:
     for row, (spec, own, thetas, images) in enumerate(found):
         height = 1.0 / len(found)
         axes = figure.add_axes((0.40, 1.0 - (row + 0.95) * height, 0.59, 0.9 * height))
-        axes.imshow(np.hstack([np.moveaxis(picture, 0, 2) for picture in images]))
+        axes.imshow(np.hstack([np.moveaxis(picture, 0, 2) for picture in images]), interpolation="nearest")
         axes.set_axis_off()
         place = 1.0 - (row + 0.5) * height
         figure.text(0.01, place + 0.1 * height, spec, va="bottom", fontsize=8, family="monospace")
         first, last = (_shown(own, theta) for theta in thetas[[0, -1]])
         ends = f"{'factor' if is_factor(own[0].name) else 'theta'} from {first} to {last}"
         figure.text(0.01, place - 0.1 * height, ends, va="top", fontsize=7, color="0.35")
-    figure.savefig(target, dpi=100)
+    drawn = io.BytesIO()
+    figure.savefig(drawn, dpi=100)
+    with Image.open(drawn) as picture:
+        levels = np.round(np.asarray(picture.convert("RGB")) / LEVEL) * LEVEL
+    Image.fromarray(np.minimum(levels, 255).astype(np.uint8)).save(target, optimize=True)
 
 
 def _shown(own: list[Perturbation], theta: np.ndarray) -> str:

@@ -21,3 +21,8 @@ def test_pictures_are_there_and_small() -> None:
         assert path.stat().st_size <= 200_000
         with Image.open(path) as picture:
             assert picture.size[0] == script["EXAMPLE_WIDTH"]
+
+
+def test_every_picture_of_the_documentation_is_small() -> None:
+    large = [path.name for path in (DOCS / "images").glob("*.png") if path.stat().st_size > 300_000]
+    assert not large
