@@ -5,6 +5,7 @@ import pytest
 
 import steadygaze
 from steadygaze.budget import Budget, Limits
+from steadygaze.engines import RunOptions, RunPlan
 from steadygaze.engines.refine.planning import choose_method
 from steadygaze.errors import OptionError
 from steadygaze.labels import Verdict
@@ -43,6 +44,18 @@ def test_without_a_method_a_refinement_runs(specs: list[str]) -> None:
     question = make_question("M-FNN-100", IMAGE, specs, property="cr")
     method, reason = choose_method(question.compound)
     assert (method, "curved" in reason) == ("refine", True)
+
+
+def test_the_reason_for_a_refinement_holds_for_every_property() -> None:
+    found = [
+        RunPlan.check("auto", RunOptions()).settle(
+            make_question("M-FNN-100", IMAGE, "rotate:-1..1", property=one), Budget()
+        )
+        for one in ("cr", "both")
+    ]
+    assert {(plan.method, plan.reason) for plan in found} == {
+        ("refine", "the image is curved in theta, and only a refinement encloses it")
+    }
 
 
 def test_a_violation_has_a_witness() -> None:

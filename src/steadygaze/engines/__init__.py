@@ -132,7 +132,8 @@ class RunPlan:
         if self.method == AUTO:
             from .refine.planning import choose_method  # noqa: PLC0415 (not needed with a given method)
 
-            changing = changing_maps(question)
+            # The first reason holds for every property: a map of a curved image does not exist.
+            changing = None if question.perturbed.is_curved else changing_maps(question)
             if changing is not None:
                 return replace(self, method=REFINE, reason=changing)
             with budget.clock.phase("plan"):
