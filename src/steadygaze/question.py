@@ -288,12 +288,8 @@ class Question:
 
     @cached_property
     def agreement(self) -> Agreement:
-        """The difference between the model as read and its file, run by onnxruntime; an error if it is too large.
-
-        An exported torch module must also agree with the module itself on images of the domain.
-        """
-        if self.model.compare_module is not None:
-            self.model.compare_module(self.perturbed.domain.low, self.perturbed.domain.high, self.perturbed.image)
+        """The difference between the model as read and its file; an error if it, or that to a module, is too large."""
+        self.model.compare_on(self.perturbed.domain.low, self.perturbed.domain.high, self.perturbed.image)
         return check_agreement(self.model, self.perturbed.x0, self._farthest)
 
     @cached_property

@@ -81,6 +81,14 @@ class Model:
         """Number of logits."""
         return self.graph.classes
 
+    def compare_on(self, low: Array, high: Array, image: Callable[[Array], Array]) -> None:
+        """Raise ModelError if the model is an exported torch module that differs from the module itself on a domain.
+
+        The domain goes from low to high (d,); image: theta (d,) → image (C, H, W).
+        """
+        if self.compare_module is not None:
+            self.compare_module(low, high, image)
+
 
 class RecentModels:
     """A cache of the models read last: reading the same bytes again, with the same options, returns the same object.
