@@ -12,6 +12,7 @@ import numpy as np
 
 from ..compound import Compound
 from ..tolerances import MORE, UNIT, gamma, up
+from . import factored_kernels as kernels
 from .inconsistency import Inconsistency
 from .measures import NO_ATTENTION, Expectation, Measure
 from .options import AttentionOptions
@@ -45,33 +46,43 @@ class FactoredSums:
 
     def add(self, places: np.ndarray, maps: np.ndarray, at: Expectation) -> None:
         """Write the forms of the regions with patterns at places (B,); maps (B, K', C, H, W) are filtered gradients."""
-        # One row per pixel: then sums over the pixels of a line add whole rows.
-        terms, pixels = np.ascontiguousarray(self.measure.absolute_terms(maps, at).T), self.pixels
-        moving, still, weights = terms[pixels.moving], terms[pixels.still], self.measure.term_weights(at)
+        pixels, weights = self.pixels, self.measure.term_weights(at)
+        # The roundings of terms, of their sums over the pixels of a line, and of sums over lines, in any order.
         share = gamma(maps[0].size + len(pixels.off) + ROUNDINGS)
         found = [self.by_place[self.place_starts[place] : self.place_starts[place + 1]] for place in places]
         owner = np.repeat(np.arange(len(places)), [len(part) for part in found])
         regions = np.concatenate([np.zeros(0, dtype=np.int64), *found])
         forms = pixels.forms(self.shapes.take(regions), share)
-        still_error = pixels.factor_error + share * pixels.factor
-        for number, weight in enumerate(weights):
-            numbers, own = np.zeros((len(owner), len(pixels.lines) + 2)), weight[pixels.still, None] * still
-            numbers[:, -3], numbers[:, -2] = (pixels.factor @ own)[owner], (still_error @ own)[owner]
-            numbers[:, -1] = (weight[pixels.still] * (pixels.factor + pixels.factor_error)).max(initial=0.0)
-            if len(pixels.off):
-                own = weight[pixels.moving]
-                by_line = np.add.reduceat(own[:, None] * moving, pixels.first, axis=0).T[owner]
-                numbers[:, :-2] += (by_line * forms.slope) @ pixels.lines.T
-                numbers[:, -3] += np.einsum("nl,nl->n", by_line, forms.constant)
-                numbers[:, -2] += np.einsum("nl,nl->n", by_line, forms.error)
-                heaviest = np.maximum.reduceat(own, pixels.first)
-                numbers[:, -1] = np.maximum(numbers[:, -1], (forms.largest * heaviest).max(axis=1))
-            self.numbers[regions, number] = numbers
+        sums = self._sums_by_line(maps, self.measure.subtracted_maps(at), weights, share)
+        numbers = np.zeros((len(regions), len(weights), self.numbers.shape[2]))
+        kernels.add_forms(
+            owner, sums, pixels.lines, forms.slope, forms.constant, forms.error, forms.largest,
+            pixels.heaviest(weights), np.zeros(len(pixels.off)), numbers,
+        )  # fmt: skip
+        self.numbers[regions, : len(weights)] = numbers
         if len(weights) == 1:
             # Without a divisor, `below` is 1.
             self.numbers[regions, 1, -3] = 1.0
         else:
             self.numbers[regions[forms.is_nothing]] = 0.0
+
+    def _sums_by_line(self, maps: np.ndarray, subtracted: np.ndarray, weights: np.ndarray, share: float) -> np.ndarray:
+        """The weighted sums (B, W, L+2) of absolute values over the pixels of each line.
+
+        The last two: over pixels that do not change, times their distances from the baseline, and times their errors.
+        """
+        pixels = self.pixels
+        still_error = pixels.factor_error + share * pixels.factor
+        chosen = np.concatenate([pixels.moving, pixels.still, pixels.still])
+        factors = np.concatenate([np.ones(len(pixels.moving)), pixels.factor, still_error])
+        starts = np.append(pixels.first, len(pixels.moving) + np.arange(3) * len(pixels.still))
+        out = np.zeros((len(maps), len(weights), len(starts) - 1))
+        size = maps[0, 0].size
+        kernels.group_sums(
+            np.ascontiguousarray(maps.reshape(*maps.shape[:2], size)), subtracted.reshape(-1, size), chosen, starts,
+            weights[:, chosen] * factors, np.zeros(size), out,
+        )  # fmt: skip
+        return out
 
 
 class Planes(NamedTuple):

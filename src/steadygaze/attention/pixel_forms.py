@@ -13,6 +13,7 @@ from ..compound import Compound
 from ..polytopes import Polytopes
 from ..regions.forward_error import pixel_errors
 from ..tolerances import gamma
+from .factored_kernels import clipped_forms
 
 ROUNDINGS = 16
 """The number of roundings in a pixel's line, its value at a vertex, and its distance from the baseline."""
@@ -49,7 +50,7 @@ class PixelLines:
     def __init__(self, compound: Compound, cell: int, baseline: float, accuracy: Accuracy) -> None:
         program = compound.programs[cell]
         self.baseline, self.origin = baseline, program.low
-        self.lines, self.line_of = program.root, program.line_of
+        self.lines, self.line_of = np.ascontiguousarray(program.root), program.line_of
         moving = np.flatnonzero(self.line_of >= 0)
         self.off = np.zeros(self.lines.shape[1])
         np.maximum.at(self.off, self.line_of[moving], pixel_errors(compound, accuracy)[moving])
@@ -65,32 +66,25 @@ class PixelLines:
 
         share: the relative error of sums of them, which counts as an error of each.
         """
-        values = shapes.points @ self.lines[:-1] + self.lines[-1]
-        low, high = (
-            end.reduceat(values, shapes.starts[:-1], axis=0) if len(shapes) else values
-            for end in (np.minimum, np.maximum)
-        )
         may_vanish = self.baseline == 0.0 and not self.factor.any()
-        is_nothing = (
-            np.all((high <= self.off) & (low < -self.off), axis=1) if may_vanish else np.zeros(len(high), dtype=bool)
-        )
-        low, high = low - self.off, high + self.off
-        middle = 0.5 * (low + high)
-        least, most = np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
-        is_black, is_white = middle <= 0.0, middle >= 1.0
-        is_clipped = is_black | is_white
-        end = is_white.astype(np.float64)
-        beyond = np.maximum(np.maximum(-low, high - 1.0), 0.0) + self.off
-        error = np.where(is_clipped, np.maximum(most - end, end - least), beyond)
-        least, most = least - self.baseline, most - self.baseline
-        sign = np.where((least + most >= 0.0) | is_signed, 1.0, -1.0)
-        if not is_signed:
-            # Beyond the baseline, the form has the wrong sign.
-            error += 2.0 * np.maximum(np.where(sign > 0.0, -least, most), 0.0)
-        slope = np.where(is_clipped, 0.0, sign)
-        constant = sign * (np.where(is_clipped, end, 0.0) - self.baseline)
-        error += share * (np.abs(slope) * np.abs(self.lines).sum(axis=0) + np.abs(constant))
-        return PixelForms(slope, constant, error, np.maximum(np.abs(least), np.abs(most)), is_nothing)
+        is_nothing = np.full(len(shapes), may_vanish)
+        slope, constant, error, largest = np.empty((4, len(shapes), len(self.off)))
+        clipped_forms(
+            shapes.points, shapes.starts, self.lines, self.off, np.abs(self.lines).sum(axis=0), self.baseline, share,
+            is_signed, np.empty(len(self.off)), slope, constant, error, largest, is_nothing,
+        )  # fmt: skip
+        return PixelForms(slope, constant, error, largest, is_nothing)
+
+    def heaviest(self, weights: np.ndarray) -> np.ndarray:
+        """The largest of weights (W, pixels) on the pixels of each line, (W, L+1).
+
+        Last comes the largest weight of the other pixels times their distance from the baseline.
+        """
+        found = np.zeros((len(weights), len(self.off) + 1))
+        for own, weight in zip(found, weights, strict=True):
+            np.maximum.at(own, self.line_of[self.moving], weight[self.moving])
+            own[-1] = (weight[self.still] * (self.factor + self.factor_error)).max(initial=0.0)
+        return found
 
     def whole(self, shapes: Polytopes, *, is_signed: bool) -> WholeForms:
         """All pixels on regions, as functions of t − origin; rounding relative to their sizes is not counted."""

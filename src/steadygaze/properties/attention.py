@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..attention.enclosed import EnclosedLoss
-from ..attention.factored import planes
+from ..attention.factored import Corners, planes, reach_between
 from ..attention.inconsistency import Inconsistency
 from ..attention.map_errors import MapErrors
 from ..attention.polynomials import Parts
@@ -127,7 +127,11 @@ def unknown_attention(spans: Spans, delta: float) -> AttentionLabels:
 
 def reaches(curves: Inconsistency, spans: Spans, error: float | np.ndarray = 0.0) -> np.ndarray:
     """Bounds (R, 2) on the smallest and largest loss on every region; error, one or (Q,): bounds the errors of maps."""
-    return _label(curves, spans, 0.0, np.broadcast_to(error, len(curves.curve_cell))).reach
+    slack = np.broadcast_to(error, len(curves.curve_cell))
+    if curves.is_factored and len(curves.curve):
+        assert spans.shapes is not None
+        return reach_between(curves, Corners(spans.shapes.points, spans.shapes.starts), slack)
+    return _label(curves, spans, 0.0, slack).reach
 
 
 def _is_open(labels: AttentionLabels, finest: float) -> np.ndarray:

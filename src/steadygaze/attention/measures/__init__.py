@@ -176,19 +176,20 @@ class Measure(Wording):
     def takes_factor(self, norm: Distance) -> bool:
         """Whether losses of gradients times the image are ratios of affine functions on a region (see `factored`).
 
-        `absolute_terms` and `term_weights` then define these functions. Requires that expected maps do not move.
+        `subtracted_maps` and `term_weights` then define these functions. Requires that expected maps do not move.
         """
         return False
 
-    def absolute_terms(self, maps: np.ndarray, at: Expectation) -> np.ndarray:
-        """Non-negative numbers (P, pixels) for filtered gradients (P, K', C, H, W), one for every pixel and channel.
+    def subtracted_maps(self, at: Expectation) -> np.ndarray:
+        """The maps (K', C, H, W) that the loss subtracts from filtered gradients; the expected ones are gradients, too.
 
-        The loss multiplies each by the distance of its pixel from the baseline. The expected maps are gradients, too.
+        For every pixel and channel, it multiplies the sum of the absolute differences by the distance from the
+        baseline.
         """
         raise NotImplementedError(f"losses of {self.name} are not affine on regions")
 
     def term_weights(self, at: Expectation) -> np.ndarray:
-        """Non-negative weights (2, pixels) of these numbers: the loss is the first weighted sum divided by the second.
+        """Non-negative weights (2, pixels) of these products: the loss is the first weighted sum divided by the second.
 
         A single row means that the loss is the first sum itself.
         """
@@ -251,19 +252,6 @@ class Measure(Wording):
         reaches = (self.slabs(both, ends, 0.0, np.full(len(curves.curve_cell), one)).reach for one in (error, 0.0))
         wide, narrow = (reach[:, 1] - reach[:, 0] for reach in reaches)
         return float(0.5 * np.maximum(wide - narrow, 0.0).max())
-
-
-def absolute_sums(maps: np.ndarray) -> np.ndarray:
-    """Absolute values of maps (P, K', C, H, W), summed over the classes: (P, pixels), channel by channel.
-
-    >>> absolute_sums(np.array([[[[[-1.0]]], [[[2.0]]]]]))
-    array([[3.]])
-    """
-    # Class by class: numpy is several times slower at summing along a short axis.
-    total = np.abs(maps[:, 0])
-    for number in range(1, maps.shape[1]):
-        total += np.abs(maps[:, number])
-    return total.reshape(len(maps), -1)
 
 
 @cache

@@ -11,7 +11,7 @@ from ...words import ALL_DIGITS, comparison, rounded
 from .. import curve_kernels, polynomial_sums
 from ..distances import Distance
 from ..polynomial_sums import Sums
-from . import Border, Ends, Expectation, Measure, Slabs, absolute_sums
+from . import Border, Ends, Expectation, Measure, Slabs
 from .enclosing_kernels import map_distances
 from .wording import Clauses, Stated
 
@@ -102,8 +102,8 @@ class Inconsistent(Measure):
     def takes_factor(self, norm: Distance) -> bool:
         return norm is Distance.L1
 
-    def absolute_terms(self, maps: np.ndarray, at: Expectation) -> np.ndarray:
-        return absolute_sums(maps - at.maps)
+    def subtracted_maps(self, at: Expectation) -> np.ndarray:
+        return at.maps
 
     def term_weights(self, at: Expectation) -> np.ndarray:
         return np.ones((1, at.maps[0].size))

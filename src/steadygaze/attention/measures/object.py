@@ -20,7 +20,6 @@ from . import (
     Expectation,
     Measure,
     Slabs,
-    absolute_sums,
 )
 from .enclosing_kernels import mass_ends
 from .wording import TOO_LARGE, Clauses, Stated
@@ -157,8 +156,8 @@ class OnObject(Measure):
     def takes_factor(self, norm: Distance) -> bool:
         return True
 
-    def absolute_terms(self, maps: np.ndarray, at: Expectation) -> np.ndarray:
-        return absolute_sums(maps)
+    def subtracted_maps(self, at: Expectation) -> np.ndarray:
+        return np.zeros(at.maps.shape)
 
     def term_weights(self, at: Expectation) -> np.ndarray:
         assert at.weights is not None
