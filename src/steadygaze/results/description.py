@@ -33,6 +33,8 @@ from .summary import StrayedFacts, Summary, ties_sentences
 
 SMALLEST_RANGE = 1e-3
 """A proved box around zero gets no number if it is smaller than this share of the ranges."""
+CLEARLY = 1e-9
+"""A loss at the unperturbed image that exceeds the limit by less, the rounding of its computation, may be within it."""
 NAMED_UNDECIDED = 5e-4
 """A smaller undecided share appears in the small print only."""
 
@@ -223,7 +225,7 @@ def _kept_words(summary: Summary) -> str:
 def range_sentences(summary: Summary, kept: KeptRange | None) -> list[str]:
     """How far from the unperturbed image the property is proved to be kept: the box `kept`, None for none."""
     names, low, high = summary.domain.names, summary.domain.low, summary.domain.high
-    if not summary.contains_zero:
+    if not summary.contains_zero or _lost_before(summary) is not None:
         return []
     if kept is None or np.max(np.subtract(kept.high, kept.low) / np.subtract(high, low)) < SMALLEST_RANGE:
         return [_no_range(summary)]
@@ -273,12 +275,24 @@ def _strayed_sentences(summary: Summary) -> list[str]:
     found = summary.strayed
     if not isinstance(found, StrayedFacts) or not summary.property.asks_attention:
         return []
+    if (before := _lost_before(summary)) is not None:
+        return [f"Already the unperturbed image violates the attention: {before}."]
     word = "The nearest known" if found.is_nearest else "A known"
     went = ""
     if found.place and found.pixels:
         went = f"; {summary.measure.went_text(found.place)} (marked in the picture)"
     where = named_theta(summary.domain.names, found.theta)
     return [f"{word} violation of the attention is at {where}: {found.left}{went}."]
+
+
+def _lost_before(summary: Summary) -> str | None:
+    """How much attention the unperturbed image has if that is clearly too little; None if it keeps the attention."""
+    found = summary.strayed
+    if not isinstance(found, StrayedFacts) or found.loss_before is None or not summary.property.asks_attention:
+        return None
+    if found.loss_before <= summary.delta.value + CLEARLY:
+        return None
+    return summary.measure.left_text(summary.stated, None, found.loss_before).removesuffix(" there")
 
 
 def _search_violations(summary: Summary) -> list[str]:

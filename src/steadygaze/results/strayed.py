@@ -19,7 +19,8 @@ CLEAR = 0.08
 class Strayed:
     """A theta that loses the attention, and where the attention is instead.
 
-    before and after: the losses at the unperturbed image and at theta; None before if the domain lacks zero. pixels
+    before and after: the losses at the unperturbed image and at theta; None before if the domain lacks zero,
+    or the map there is uncertain. pixels
     (H, W): where the attention is instead, None if the property gives no place. is_nearest: nothing nearer violates.
     """
 
@@ -45,7 +46,8 @@ def find_strayed(result: Result) -> Strayed | None:
     pixels, question = strayed_pixels(result, found), result.question
     zero = np.zeros(question.perturbed.domain.dimension)
     before = None
-    if question.perturbed.domain.contains_zero:
+    is_certain = question.attention.measure.uses_expected or question.unperturbed.doubt == 0.0
+    if question.perturbed.domain.contains_zero and is_certain:
         expected, weights = expected_at(question.compound, zero, question.original, question.attention)
         own = None if weights is None else weights[None]
         before = float(question.attention.losses(question.original[None], expected[None], own)[0])

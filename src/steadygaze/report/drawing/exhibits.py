@@ -247,13 +247,14 @@ class ShownMaps:
     """The attention map that figures show: the label's, if it is compared, otherwise the first.
 
     place is its index in the maps of a `Point`; name is that of its class; words describe it, one line each. loss: the
-    name of the loss below the maps.
+    name of the loss, which the bars below the maps show; number: that of the number below the bars.
     """
 
     place: int
     name: str
     words: tuple[str, ...]
     loss: str = "inconsistency"
+    number: str = "inconsistency"
 
     @classmethod
     def of(cls, question: Question) -> "ShownMaps":
@@ -268,7 +269,9 @@ class ShownMaps:
         words += ("pink: gained instead",) * attention.measure.tells_strayed
         # Colour images have one map for each channel; figures show their sum.
         words = (*words, "channels summed") if len(question.perturbed.x0) > 1 else words
-        return cls(place, name, words, question.attention.measure.loss_noun)
+        measure = question.attention.measure
+        # Without a threshold, the words below the bars are no number.
+        return cls(place, name, words, measure.loss_noun, measure.noun if measure.option else measure.loss_noun)
 
     def pair(self, point: Point) -> tuple[np.ndarray, np.ndarray]:
         """The actual and the expected map (H, W) at a theta, at the resolution of the image."""
@@ -368,6 +371,8 @@ def write_map_names(
         for line, text in enumerate(shown.words, start=1):
             sheet.write(left, y + side / 2 + 0.16 * line, text, size=8, colour=FAINT_INK, width=width)
     sheet.write(left, tops[2] + 0.1, shown.loss, weight="bold", width=width)
+    if shown.number != shown.loss:
+        sheet.write(left, tops[2] + 0.3, shown.number, size=8.5, colour=FAINT_INK, width=width)
 
 
 def longest_gauge(points: Sequence[Point], delta: float) -> float:

@@ -11,6 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
+from ...attention.measures import Measure
+from ...attention.measures.distance import DISTANCE
+from ...attention.measures.wording import TOO_LARGE
 from ...errors import OptionError
 from ...results.delta_answer import DeltaAnswer
 from ...results.result import Result
@@ -169,7 +172,7 @@ def draw_curves(
             axes.axvspan(start, end, zorder=-5, linewidth=0, **HATCHED)
     _draw_margin(plots[0], curves)
     if result.is_measured:
-        _draw_inconsistency(plots[1], curves, result.answer.delta, result.question.attention.measure.loss_limit)
+        _draw_inconsistency(plots[1], curves, result.answer.delta, result.question.attention.measure)
     else:
         plots[1].set_yticks([])
         plots[1].text(
@@ -208,7 +211,7 @@ def _draw_margin(axes: Axes, curves: Profile) -> None:
     axes.tick_params(labelbottom=False)
 
 
-def _draw_inconsistency(axes: Axes, curves: Profile, delta: float, limit_name: str) -> None:
+def _draw_inconsistency(axes: Axes, curves: Profile, delta: float, measure: Measure) -> None:
     theta, ai = curves.theta, curves.inconsistency
     axes.fill_between(theta, 0.0, ai, where=ai <= delta, color=KEPT, linewidth=0)
     axes.fill_between(theta, 0.0, ai, where=ai > delta, color=JOINT["CR&IR"], linewidth=0)
@@ -219,13 +222,17 @@ def _draw_inconsistency(axes: Axes, curves: Profile, delta: float, limit_name: s
     ):  # fmt: skip
         axes.fill_between(theta, 0.0, high, where=is_here, color=colour, linewidth=0)
     _draw_bounds(axes, theta, curves.inconsistency_bounds)
-    top = 1.1 * float(np.nanmax(np.concatenate([ai, curves.inconsistency_bounds.ravel(), [0.0]]))) or 1.0
+    shown = np.concatenate([ai, curves.inconsistency_bounds.ravel(), [0.0]])
+    if measure != DISTANCE:
+        # Maps without attention lie above the plot: their loss is not a share or cosine.
+        shown = np.where(shown > TOO_LARGE, 1.0, shown)
+    top = 1.1 * float(np.nanmax(shown)) or 1.0
     is_in_sight = delta <= 3.0 * top
     if is_in_sight:
         top = max(top, 1.12 * delta)
         axes.axhline(delta, color=DELTA_LINE, linewidth=1.2)
     axes.set_ylim(0.0, top)
-    name_delta(axes, delta / top, limit_name, is_in_sight=is_in_sight)
+    name_delta(axes, delta / top, measure.loss_limit, is_in_sight=is_in_sight)
 
 
 def name_delta(axes: Axes, height: float, name: str = "δ", *, is_in_sight: bool) -> None:
