@@ -125,7 +125,7 @@ def make_columns(dimension: int) -> tuple[Column, ...]:
         Column(
             "inconsistency_high", NUMBER, "as δ", "upper bound of the inconsistency in region or box", is_optional=True
         ),
-        Column("delta", NUMBER, "as δ", "the threshold of `attention`"),
+        Column("delta", NUMBER, "as δ", "the largest loss at which `attention` is AR"),
         *(Column(f"low_{axis}", NUMBER, "theta", f"smallest value of parameter {axis}") for axis in axes),
         *(Column(f"high_{axis}", NUMBER, "theta", f"largest value of parameter {axis}") for axis in axes),
         *(Column(f"inside_{axis}", NUMBER, "theta", f"parameter {axis} of a theta inside") for axis in axes),
