@@ -313,6 +313,9 @@ class Answer(CountedAnswer):
     @property
     def zero_volumes(self) -> np.ndarray:
         """The volumes of regions that surely have no attention, and that may have none."""
+        if self.joint.row is not None:
+            # The bounds of parts are tighter than those of whole regions.
+            return zero_volumes(self.reach, self.joint.polytopes.volumes)
         return zero_volumes(self.labels.reach, self.answers.regions.polytopes.volumes)
 
     @cached_property
