@@ -273,7 +273,8 @@ class Question:
         """The limits of the thresholds for which every summary gives the share of AR, by their texts."""
         measure = self.attention.measure
         found = {text: measure.parse_threshold(text) for text in measure.marks}
-        is_certain = measure.uses_expected or self.unperturbed.doubt == 0.0
+        # A share of no mass is no threshold.
+        is_certain = measure.uses_expected or (self.unperturbed.doubt == 0.0 and self.base > 0.0)
         return {text: self.limit(one) for text, one in found.items() if is_certain or not one.is_relative}
 
     @cached_property

@@ -8,6 +8,8 @@ from PIL import Image
 
 from steadygaze import load, verify
 from steadygaze.attention.masks import Mask
+from steadygaze.attention.measures import NO_ATTENTION, find_measures
+from steadygaze.attention.measures.wording import Stated
 from steadygaze.errors import OptionError, StoreError
 from steadygaze.question import make_question
 from support.networks.layered_models import make_model
@@ -48,7 +50,12 @@ BAD = {
         {"attention": "topk", "top": "785:0.8"},
         "the 785 strongest pixels, but the image has 784",
     ),
-    "a share of 0": ({"attention": "topk", "top": "5:0"}, "top '0' is not a threshold"),
+    "a share of 0": ({"attention": "topk", "top": "5:0"}, "top '5:0' is not a threshold"),
+    "a share in percent": ({"attention": "topk", "top": "50:80%"}, "top '50:80%' is not a threshold"),
+    "no share": ({"attention": "topk", "top": "50:"}, "such as 50:0.8"),
+    "pixels alone": ({"attention": "topk", "top": 50}, "such as 50:0.8"),
+    "a pair": ({"attention": "topk", "top": (50, 0.8)}, "such as 50:0.8"),
+    "no property": ({"attention": None}, "attention None is not known"),
     "pixels in words": ({"attention": "topk", "top": "few:0.8"}, "top 'few:0.8' is not a threshold"),
     "a rule in words": ({"attention": "object", "mask": "auto:bright=much"}, "is not a rule"),
     "a rule with another word": ({"attention": "object", "mask": "auto:dark=0.2"}, "is not a rule"),
@@ -58,7 +65,17 @@ BAD = {
     "an empty array": ({"attention": "object", "mask": np.zeros((28, 28))}, "is empty"),
     "weights above 1": ({"attention": "object", "mask": np.full((28, 28), 1.5)}, "has weights outside 0 to 1"),
     "weights of NaN": ({"attention": "object", "mask": np.full((28, 28), np.nan)}, "has weights outside 0 to 1"),
-    "no such file": ({"attention": "object", "mask": "nowhere.png"}, "no such file"),
+    "no such file": ({"attention": "object", "mask": "nowhere.png"}, "no such file; check the path of the mask"),
+    "no array": ({"attention": "object", "mask": {"top": 3}}, "mask: received dict; expected an array (H, W)"),
+    "uneven rows": ({"attention": "object", "mask": [[0.0, 1.0], [1.0]]}, "mask: received list; expected an array"),
+    "no pixel to point at": (
+        {"attention": "pointing", "mask": np.full((28, 28), 0.4)},
+        "mask array: no pixel counts as the object for pointing",
+    ),
+    "nothing but pixels to point at": (
+        {"attention": "pointing", "mask": 0.6 + 0.4 * np.eye(28)},
+        "mask array: all pixels count as the object for pointing",
+    ),
 }
 
 
@@ -102,6 +119,46 @@ def test_an_object_without_mass_has_no_relative_threshold():
     with pytest.raises(OptionError, match="no mass on the mask"):
         make_question(make_model(layers, image.shape), image, SPECS, **options)
     assert make_question(make_model(layers, image.shape), image, SPECS, tau=0.5, **options).own_limit == 0.5
+
+
+def test_shares_of_no_mass_are_left_out():
+    layers = [(np.array([[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0]]), np.array([0.0, 1.0]))]
+    image = np.array([[[0.25, 0.5], [0.5, 1.0]]])
+    asked = {"attention": "object", "tau": 0.5}
+    for place, marks in ((0.7, ["0.5"]), (0.3, ["0.5", "50%", "75%", "90%"])):
+        question = make_question(make_model(layers, image.shape), image, SPECS, mask=1.0 * (image[0] > place), **asked)
+        assert list(question.marks) == marks
+
+
+def test_advice_about_empty_masks_fits_their_source():
+    image = np.zeros((1, 4, 4))
+    for given, is_rule in (("auto:bright=0.2", True), (np.zeros((4, 4)), False)):
+        with pytest.raises(OptionError, match="is empty") as caught:
+            Mask.of(given, image)
+        assert ("lower bright" in str(caught.value)) == is_rule
+
+
+def test_lists_and_tensors_are_masks():
+    torch, image, rows = pytest.importorskip("torch"), np.zeros((1, 2, 2)), [[0.0, 1.0], [0.25, 0.5]]
+    wanted = Mask.of(np.array(rows), image)
+    assert Mask.of(rows, image) == Mask.of(torch.tensor(rows, dtype=torch.bfloat16), image) == wanted
+
+
+def test_a_map_names_what_it_has_no_borders_for():
+    asked = {"method": "map", "explain": "input-x-gradient"}
+    for given, words in (
+        ({"attention": "pointing", "mask": MASK}, "no borders for pointing there"),
+        ({"attention": "topk"}, "no borders for topk there"),
+        ({"attention": "alike", "filter": "mean"}, "no borders for filter mean there"),
+    ):
+        with pytest.raises(OptionError, match=f"{words}, so only bounds can prove attention; use --method refine"):
+            verify("M-FNN-100", "mnist:69990", SPECS, **asked, **given)
+
+
+@pytest.mark.parametrize("name", ["alike", "object", "pointing", "topk"])
+def test_zero_maps_have_no_number(name):
+    words = find_measures()[name].left_text(Stated("0.5", 0.5), 0.25, NO_ATTENTION)
+    assert words.endswith(("maps are zero everywhere there", "is zero there")) and not any(map(str.isdigit, words))
 
 
 def test_a_picture_is_read_as_grey_shares(tmp_path):

@@ -19,6 +19,7 @@ def masks(place: Path) -> Path:
     for name, size, grey in (("wide.png", (32, 20), 255), ("empty.png", (28, 28), 0), ("full.png", (28, 28), 255)):
         Image.new("L", size, grey).save(place / name)
     Image.new("L", (28, 28), 20).save(place / "dark.png")
+    Image.new("L", (28, 28), 100).save(place / "faint.png")
     colours = np.zeros((28, 28, 3), dtype=np.uint8)
     colours[:9, :9, 0] = 255
     Image.fromarray(colours).save(place / "colour.png")
@@ -54,6 +55,7 @@ CASES = [
     (("--attention", "topk", "--top", "50:nan"), "is not a threshold"),
     (("--tau", "0.5"), "tau '0.5' does not go with attention distance: it is the threshold of object; give delta"),
     ((*OBJECT, *MASK, "--delta", "3"), "delta '3' does not go with attention object"),
+    ((*POINTING, "--mask", "faint.png"), "mask faint.png: no pixel counts as the object for pointing"),
     ((*POINTING, *MASK, "--tau", "0.5"), "does not go with attention pointing"),
     ((*OBJECT, *MASK, "--dist", "l1"), "dist 'l1' does not go with attention object"),
     (("--explain", "gradcam:layer=conv1"), "gradcam: the network has no convolutions"),

@@ -98,7 +98,11 @@ class Asked(NamedTuple):
     def mask_of(self, image: np.ndarray) -> Mask | None:
         """The mask for an image (C, H, W), or None; OptionError if mask or property do not fit the image."""
         self.measure.check_pixels(image[0].size)
-        return None if self.mask is None else Mask.of(self.mask, image)
+        if self.mask is None:
+            return None
+        found = Mask.of(self.mask, image)
+        self.measure.check_mask(found)
+        return found
 
 
 GivenThresholds = Mapping[str, str | float | None]

@@ -1,6 +1,7 @@
 """Masks: which pixels belong to the object, as weights from 0 to 1, from a picture, a rule or an array."""
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -9,11 +10,12 @@ import numpy as np
 
 from ..errors import ImageError, OptionError
 from ..images import read_image
+from ..network.torch_objects import TorchTensor, is_tensor, tensor_image
 
 AUTO = "auto"
 EXAMPLE = "auto:bright=0.2,grow=1"
 
-MaskLike = str | Path | np.ndarray
+MaskLike = str | Path | np.ndarray | Sequence[Sequence[float]] | TorchTensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +39,8 @@ class Mask:
 
     @classmethod
     def of(cls, given: MaskLike, image: np.ndarray) -> "Mask":
-        """The mask of a grey picture, of `auto:bright=0.2,grow=1` or of an array (H, W), for an image (C, H, W).
+        """The mask of a grey picture, of `auto:bright=0.2,grow=1`, or of an array, list or tensor (H, W), for an image
+        (C, H, W).
 
         OptionError if it does not fit the image, is empty or is full.
 
@@ -46,14 +49,16 @@ class Mask:
         >>> float(Mask.of("auto:bright=0.2,grow=1", image).weights.sum())
         6.0
         """
-        if isinstance(given, np.ndarray):
-            found = cls._checked(np.array(given, dtype=np.float64), "array", image)
+        if not isinstance(given, str | Path):
+            found = cls._checked(_numbers(given), "array", image)
         elif str(given) == AUTO or str(given).startswith(f"{AUTO}:"):
             found = cls._automatic(str(given), image)
         else:
             found = cls._read(Path(given), image)
         if not found.weights.any():
-            raise OptionError(f"mask {found.text}: is empty, every weight is 0; mark the object, or {_ADVICE}")
+            is_rule = found.text.startswith(AUTO)
+            advice = "choose a lower bright, or mark the object in a picture" if is_rule else "mark the object"
+            raise OptionError(f"mask {found.text}: is empty, every weight is 0; {advice}")
         if (found.weights == 1.0).all():
             raise OptionError(
                 f"mask {found.text}: is full, every weight is 1, so nothing lies outside; mark only the object"
@@ -62,6 +67,8 @@ class Mask:
 
     @classmethod
     def _read(cls, path: Path, image: np.ndarray) -> "Mask":
+        if not path.exists():
+            raise OptionError(f"mask {path}: no such file; check the path of the mask, or use a rule such as {EXAMPLE}")
         try:
             pixels = read_image(path).pixels
         except ImageError as error:
@@ -106,4 +113,12 @@ class Mask:
         return cls(np.ascontiguousarray(weights), name)
 
 
-_ADVICE = "choose a lower bright"
+def _numbers(given: object) -> np.ndarray:
+    """The weights of an array, a list of rows or a torch tensor."""
+    try:
+        return np.array(tensor_image(given) if is_tensor(given) else given, dtype=np.float64)
+    except (ImageError, TypeError, ValueError):
+        raise OptionError(
+            f"mask: received {type(given).__name__}; expected an array (H, W) of weights from 0 to 1, the path of a "
+            f"grey PNG, or a rule such as {EXAMPLE}"
+        ) from None

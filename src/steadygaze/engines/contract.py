@@ -152,7 +152,20 @@ def refuse_changing_maps(question: "Question", *, is_search: bool = False) -> st
         return None
     if question.measures_regions:
         return f"{changing}, so searches cannot label regions; use --method map or refine, or --property cr"
-    return f"{changing}, so only bounds can prove attention; use --method refine, or --property cr"
+    where = f"{changing}{_without_borders(question)}"
+    return f"{where}, so only bounds can prove attention; use --method refine, or --property cr"
+
+
+def _without_borders(question: "Question") -> str:
+    """What a map knows no borders for, if it knows them for another property, distance or filter; otherwise empty."""
+    attention = question.attention
+    method, measure = attention.method, attention.measure
+    if method.changes_in_regions and method.factor_baseline is None:
+        return ""
+    is_distance = measure.norm is None
+    asked = f"distance {attention.distance.name}" if is_distance else measure.name
+    what = f"filter {attention.filter.name}" if measure.takes_polynomials(attention.distance) else asked
+    return f", and a map has no borders for {what} there"
 
 
 class Engine(ABC):

@@ -23,6 +23,7 @@ from .wording import Wording
 if TYPE_CHECKING:
     from ..filters import Intervals
     from ..inconsistency import Inconsistency
+    from ..masks import Mask
     from ..polynomials import Forms
 
 NO_ATTENTION = 3.0
@@ -99,7 +100,7 @@ class Measure(Wording):
         known = find_measures()
         if text not in known:
             raise OptionError(
-                f"attention {text!r} is not known; expected {', '.join(known)}.{did_you_mean(text, known)}"
+                f"attention {text!r} is not known; expected {', '.join(known)}.{did_you_mean(str(text), known)}"
             )
         return known[text]
 
@@ -109,6 +110,10 @@ class Measure(Wording):
 
     def check_pixels(self, count: int) -> None:
         """Raise OptionError if the measure needs more pixels than the image has."""
+        return
+
+    def check_mask(self, mask: "Mask") -> None:
+        """Raise OptionError if no map, or every map, keeps the property with this mask."""
         return
 
     def parse_threshold(self, text: str | float) -> Threshold:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from ...errors import OptionError
 from ...threshold import Threshold
 from ..distances import Distance
 from . import NO_ATTENTION, WEIGHT_ERROR, Ends, Expectation, Measure, Slabs
@@ -14,6 +15,7 @@ from .wording import TOO_LARGE, Clauses, Stated
 if TYPE_CHECKING:
     from ..filters import Intervals
     from ..inconsistency import Inconsistency
+    from ..masks import Mask
 
 HALF = 0.5
 FLAT = 0.01
@@ -96,6 +98,15 @@ class Pointing(Measure):
 
     def compared(self, loss: float, limit: float) -> str:
         return self.value_text(loss)
+
+    def check_mask(self, mask: "Mask") -> None:
+        is_on = mask.weights >= HALF
+        if is_on.all() or not is_on.any():
+            pixels = "all pixels count" if is_on.all() else "no pixel counts"
+            raise OptionError(
+                f"mask {mask.text}: {pixels} as the object for {self.name}, which takes weights from {HALF} on; give "
+                "the object such weights, and the rest smaller ones"
+            )
 
     def slider(self, threshold: Threshold) -> tuple[Threshold, ...]:
         return (threshold,)

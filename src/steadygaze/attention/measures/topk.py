@@ -13,7 +13,7 @@ from ..distances import Distance
 from . import NO_ATTENTION, Ends, Expectation, Measure, Slabs
 from .pointing import absolute_ends
 from .rank_kernels import overlaps, segment_slabs
-from .wording import Clauses, Stated
+from .wording import TOO_LARGE, ZERO_THERE, Clauses, Stated
 
 if TYPE_CHECKING:
     from ..filters import Intervals
@@ -91,6 +91,13 @@ class ExpectedTops:
         is_new = np.concatenate([[True], ~is_same])
         borders = np.concatenate([[-np.inf], first[order][is_new][1:], [np.inf]])
         return Strongest(borders, packed(inside[is_new]), packed(may[is_new]))
+
+
+def _no_threshold(text: object) -> OptionError:
+    return OptionError(
+        f"top {str(text).strip()!r} is not a threshold; expected a number of pixels and a share above 0 and up to 1, "
+        "such as 50:0.8"
+    )
 
 
 def ranked(low: np.ndarray, high: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -184,7 +191,7 @@ class TopK(Measure):
         return self.number(value)
 
     def left_text(self, stated: Stated, before: float | None, after: float) -> str:
-        return f"{self.value_text(after)} are still among the strongest there"
+        return ZERO_THERE if after > TOO_LARGE else f"{self.value_text(after)} are still among the strongest there"
 
     def compared(self, loss: float, limit: float) -> str:
         found = super().compared(loss, limit)
@@ -195,13 +202,22 @@ class TopK(Measure):
         return tuple(Threshold(float(f"{count / self.k:.12g}"), False, self.direction) for count in steps)
 
     def with_threshold(self, text: str | float) -> tuple[Measure, Threshold]:
-        words = str(text).strip()
-        count, colon, share = words.partition(":")
+        count, colon, share = str(text).strip().partition(":")
         if not colon:
             return self, self.parse_threshold(text)
+        try:
+            found = self.parse_threshold(share)
+        except OptionError:
+            raise _no_threshold(text) from None
         if not count.strip().isdecimal() or int(count) < 1:
-            raise OptionError(f"top {words!r} is not a threshold; expected pixels and a share, such as 50:0.8")
-        return TopK(int(count)), self.parse_threshold(share)
+            raise _no_threshold(text)
+        return TopK(int(count)), found
+
+    def parse_threshold(self, text: str | float) -> Threshold:
+        try:
+            return super().parse_threshold(text)
+        except OptionError:
+            raise _no_threshold(text) from None
 
     def check_pixels(self, count: int) -> None:
         if self.k > count:

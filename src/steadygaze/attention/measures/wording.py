@@ -8,6 +8,7 @@ from ...words import ALL_DIGITS, rounded, rounded_down
 
 GRADIENT = "gradient"
 NONE = "no attention: the maps are zero everywhere"
+ZERO_THERE = "the maps are zero everywhere there"
 TOO_LARGE = 2.5
 """For properties other than the distance, a loss above this means a map without attention."""
 
@@ -94,7 +95,7 @@ class Wording(ABC):
 
     def left_text(self, stated: Stated, before: float | None, after: float) -> str:
         """How much attention is left at a theta where it is lost; before and after: the loss at zero and at theta."""
-        return f"the {self.noun} is {self.value_text(after)} there"
+        return ZERO_THERE if after > TOO_LARGE else f"the {self.noun} is {self.value_text(after)} there"
 
     def went_text(self, place: str) -> str:
         """Where the attention has gone; place: relative to the object."""
