@@ -3,7 +3,7 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -230,8 +230,9 @@ def figure(
     folder = directories[0] if out is None else out
     # `out.is_dir()` fails for a name that is too long; `api.draw` refuses such a name.
     path = folder / f"figure-{kind}" if out is None or os.path.isdir(out) else out  # noqa: PTH112
-    drawn = directories if not thetas else [api.load(directory) for directory in directories]
+    drawn: list[Any] = directories
     if thetas:
+        drawn = [api.load(directory) for directory in directories]
         names = drawn[0].question.perturbed.domain.names
         thetas = [
             [read_value(*pair) for pair in zip(names, t, strict=True)] if len(t) == len(names) else t for t in thetas
