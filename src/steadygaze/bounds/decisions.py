@@ -14,7 +14,7 @@ import numpy as np
 
 from ..network.layers import RELU, Layer
 from ..tolerances import LEAST, gamma
-from . import window_kernels as kernels
+from . import box_kernels as kernels
 from .box_kernels import OFF, ON, OPEN, relu_bits
 from .forms import Forms, Relaxed, relax_relu
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from steadygaze.bounds import box_kernels as kernels
 from steadygaze.bounds import decisions, forms, passes
-from steadygaze.bounds import window_kernels as kernels
 from steadygaze.bounds.decisions import OFF, ON, OPEN
 from steadygaze.network.layers import Layer
 from steadygaze.network.steps import SumStep

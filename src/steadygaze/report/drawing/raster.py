@@ -17,9 +17,9 @@ from matplotlib.image import AxesImage
 from matplotlib.patches import PathPatch, Rectangle
 from matplotlib.path import Path as MplPath
 
+from ...compiling import compiled
 from ...polytopes import Adjacency
 from ...polytopes.grid import owners_on_grid
-from . import raster_kernels
 from .colours import HATCH, HATCHED, INK, View
 from .sections import Section
 from .sheet import name_axis
@@ -35,6 +35,31 @@ BLOCK = 2
 
 HATCH_PERIOD, HATCH_WIDTH, HATCH_DARKENING = 16, 3, 0.55
 """Distance and width of hatching lines in pixels of the picture, and how much they darken it."""
+
+
+@compiled
+def average_colours(owners: np.ndarray, table: np.ndarray, block: int, picture: np.ndarray) -> None:
+    """Write the mean colour of every block of pixels into `picture` (n, n, 4); the last row of `table` is for −1.
+
+    Colours of the table are multiplied by their opacity; those of the picture are not.
+    """
+    none = table.shape[0] - 1
+    count = float(block * block)
+    for row in range(picture.shape[0]):
+        for column in range(picture.shape[1]):
+            for channel in range(4):
+                picture[row, column, channel] = 0.0
+            for y in range(block):
+                for x in range(block):
+                    owner = owners[row * block + y, column * block + x]
+                    for channel in range(4):
+                        picture[row, column, channel] += table[owner if owner >= 0 else none, channel]
+            for channel in range(4):
+                picture[row, column, channel] /= count
+            opacity = max(picture[row, column, 3], 1e-9)
+            for channel in range(3):
+                picture[row, column, channel] = min(max(picture[row, column, channel] / opacity, 0.0), 1.0)
+            picture[row, column, 3] = min(max(picture[row, column, 3], 0.0), 1.0)
 
 
 class Tiles(PolyCollection):
@@ -191,7 +216,7 @@ def colour_grid(owners: np.ndarray, colours: np.ndarray) -> np.ndarray:
     table[:, :3] *= table[:, 3:]
     side = len(owners) // BLOCK
     picture = np.empty((side, side, 4))
-    raster_kernels.average_colours(np.ascontiguousarray(owners, dtype=np.int64), table, BLOCK, picture)
+    average_colours(np.ascontiguousarray(owners, dtype=np.int64), table, BLOCK, picture)
     return picture
 
 
