@@ -44,6 +44,11 @@ class Property(Enum):
         return {Property.CR: "CR", Property.AR: "AR", Property.BOTH: "CR&AR"}[self]
 
     @property
+    def noun(self) -> str:
+        """What the property keeps, for titles."""
+        return {Property.CR: "label", Property.AR: "attention", Property.BOTH: "label and attention"}[self]
+
+    @property
     def sentence(self) -> str:
         """The property in words."""
         return {
@@ -111,17 +116,38 @@ class Label(StrEnum):
         }[self]
 
 
+class Joint(StrEnum):
+    """The four combinations of label and attention. A combination equals its string.
+
+    >>> Joint.of(Label.CR, Label.IR), Joint.LABEL_ALONE == "CR&IR"
+    (<Joint.LABEL_ALONE: 'CR&IR'>, True)
+    """
+
+    BOTH = "CR&AR"
+    LABEL_ALONE = "CR&IR"
+    ATTENTION_ALONE = "MR&AR"
+    NEITHER = "MR&IR"
+
+    @classmethod
+    def of(cls, classification: Label, attention: Label) -> "Joint":
+        """The combination of CR or MR with AR or IR."""
+        return cls(f"{classification}&{attention}")
+
+    @property
+    def sentence(self) -> str:
+        """The combination in words, for tables, figures and pages."""
+        return {
+            Joint.BOTH: "label and attention kept",
+            Joint.LABEL_ALONE: "label kept, attention not",
+            Joint.ATTENTION_ALONE: "attention kept, label not",
+            Joint.NEITHER: "neither kept",
+        }[self]
+
+
 CLASSIFICATIONS = (Label.CR, Label.MR, Label.CB)
 ATTENTIONS = (Label.AR, Label.IR, Label.AB)
-SHARES = ("CR", "MR", "AR", "IR", "CR&AR", "CR&IR", "MR&AR", "MR&IR")
+SHARES = tuple(str(name) for name in (Label.CR, Label.MR, Label.AR, Label.IR, *Joint))
 """The shares of the domain in an answer, apart from `undecided`."""
-JOINT_WORDS = {
-    "CR&AR": "label and attention kept",
-    "CR&IR": "label kept, attention not",
-    "MR&AR": "attention kept, label not",
-    "MR&IR": "neither kept",
-}
-"""The combinations of label and attention in words, for tables, figures and pages."""
 
 
 class Verdict(StrEnum):

@@ -34,8 +34,8 @@ NAMES = {
 }  # fmt: skip
 """Names of the figures: `figure-A-status-attention.png` and so on."""
 COLOURS = {
-    "Robust": "#4f86c0", "NotRobust": "#b8503a", "Undecided": "#d8c58a", "Timeout": "#9c9c9c", "Failed": "#1f2328",
-    p.OPEN: "#ffffff"
+    Status.ROBUST: "#4f86c0", Status.NOT_ROBUST: "#b8503a", Status.UNDECIDED: "#d8c58a", Status.TIMEOUT: "#9c9c9c",
+    Status.FAILED: "#1f2328", p.OPEN: "#ffffff",
 }  # fmt: skip
 ENDED = (Status.ROBUST.value, Status.NOT_ROBUST.value, Status.UNDECIDED.value)  # statuses of answered problems
 TIMED = (*ENDED, Status.TIMEOUT.value)  # statuses of problems with a meaningful time; failed ones ended early

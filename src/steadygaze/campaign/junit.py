@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from xml.etree import ElementTree
 
+from ..labels import Joint, Label
 from ..requirement import Outcome
 from ..words import share_text
 from .set_requirement import Gate, Problem, judge_plan, problems_of
@@ -82,7 +83,7 @@ def _judge(
 def _text(problem: Problem) -> str:
     if problem.is_misclassified:
         return f"misclassified: {problem.reason}"
-    shown = [(name, problem.area[name]) for name in ("CR", "AR", "CR&AR") if name in problem.area]
+    shown = [(name, problem.area[name]) for name in (Label.CR, Label.AR, Joint.BOTH) if name in problem.area]
     shares = [f"{name} {share_text(*bounds)}" for name, bounds in shown]
     return ", ".join([problem.verdict.value, *shares])
 

@@ -18,7 +18,7 @@ from PIL import Image, ImageColor
 
 from ..engines import load
 from ..errors import OptionError, SteadygazeError, not_writable
-from ..labels import JOINT_WORDS, Status
+from ..labels import Joint, Label, Status, Verdict
 from ..report.drawing.colours import JOINT, KEPT, UNKNOWN
 from ..report.page import fill, read_asset
 from ..report.page.html import ALLOWED, check_target, write_report
@@ -33,8 +33,10 @@ from .tables import make_records, statuses_of
 
 INDEX, PAGES = "index.html", "problems"
 FULL = ("kept", "violations", "all", "none")
-COLOURS = dict(zip(LETTERS.values(), [*JOINT.values(), KEPT, JOINT["MR&AR"]], strict=True)) | {"-": UNKNOWN}
-MEANINGS = dict(zip("abcd", JOINT_WORDS.values(), strict=True)) | {"-": "undecided"}
+COLOURS = dict(zip(LETTERS.values(), [*JOINT.values(), KEPT, JOINT[Joint.ATTENTION_ALONE]], strict=True)) | {
+    "-": UNKNOWN
+}
+MEANINGS = dict(zip("abcd", (one.sentence for one in Joint), strict=True)) | {"-": Label.UNDECIDED.sentence}
 WITHOUT, OWN_PAGE = "-no-weights", re.compile(r"_[0-9a-f]{8}(-no-weights)?\.html$")
 """The end of the names of reports without weights, and the names of all full reports."""
 SPREAD: Mapping[str, Callable[[list[float]], float]] = {"least": min, "median": median, "most": max}
@@ -169,7 +171,7 @@ class _Shown:
 
 def _low(problem: Problem) -> float:
     """The proved share that keeps label and attention; below 0 if it is not known."""
-    return problem.area["CR&AR"][0] if "CR&AR" in problem.area else -1.0
+    return problem.area[Joint.BOTH][0] if Joint.BOTH in problem.area else -1.0
 
 
 def _write_page(shown: _Shown, whole: Plan, task: Task, *, is_wanted: bool, notes: list[str]) -> None:
@@ -198,7 +200,7 @@ def _state(record: Mapping[str, Any] | None, outcome: Outcome | None) -> tuple[s
     ):
         return status.lower(), OPEN
     if outcome is None:
-        return record["verdict"], {"robust": GOOD, "not robust": BAD}.get(record["verdict"], OPEN)
+        return record["verdict"], {Verdict.ROBUST: GOOD, Verdict.NOT_ROBUST: BAD}.get(record["verdict"], OPEN)
     return {Outcome.MET: ("met", GOOD), Outcome.NOT_MET: ("missed", BAD)}.get(outcome, ("open", OPEN))
 
 
@@ -270,7 +272,7 @@ def _line(task: Task, shown: _Shown, pages: Mapping[str, str], command: str) -> 
         "state": word,
         "kind": kind,
         "reason": "" if record is None else record["reason"] or "",
-        "shares": {name: share_text(*area[name]) if name in area else "" for name in ("CR", "AR", "CR&AR")},
+        "shares": {name: share_text(*area[name]) if name in area else "" for name in (Label.CR, Label.AR, Joint.BOTH)},
         "low": _low(problem),
         "seconds": None if record is None or record["seconds"] is None else f"{record['seconds']:.2f} s",
         "map": None if small is None else _picture(small["rows"]),

@@ -13,7 +13,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from ..errors import OptionError
-from ..labels import Status, Verdict
+from ..labels import Label, Status, Verdict
 from ..requirement import NAMES, Outcome, Requirement, Term, read_term
 from ..words import share_text
 from .columns import share_column
@@ -58,7 +58,7 @@ class Problem:
         if record is None:
             return cls(key, image, {}, name=name or key)
         area = {name: _bounds(record, share_column(name)) for name in NAMES[:-1]}
-        area["undecided"] = (record["undecided"],) * 2 if record["undecided"] is not None else None
+        area[Label.UNDECIDED] = (record["undecided"],) * 2 if record["undecided"] is not None else None
         known = {name: bounds for name, bounds in area.items() if bounds is not None}
         verdict = next((one for one in Verdict if one.value == record["verdict"]), Verdict.UNDECIDED)
         return cls(key, image, known, verdict, record["status"], record["reason"], name or key)

@@ -17,7 +17,7 @@ from ..class_names import bundled_names, find_label
 from ..engines import ENGINES, RunPlan
 from ..engines.contract import RunOptions
 from ..errors import InternalError, OptionError, SteadygazeError, StoreError
-from ..labels import Status
+from ..labels import Label, Status
 from ..question import Question, make_question
 from ..requirement import ROBUST, Outcome, Requirement
 from ..results.result import Result
@@ -145,7 +145,7 @@ def _status(result: Result) -> tuple[Status, str | None]:
         return result.status, "a region is lost or undecided for numerical reasons"
     if result.status is not Status.UNDECIDED:
         return result.status, None
-    share = result.areas["undecided"][0]
+    share = result.areas[Label.UNDECIDED][0]
     return Status.UNDECIDED, f"the proved bounds leave {percent_up(share)} of the domain undecided"
 
 

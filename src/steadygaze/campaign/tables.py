@@ -15,7 +15,7 @@ from typing import Any
 
 from ..compare.ranking import Ranking, find_contrary, rank
 from ..errors import OptionError
-from ..labels import Label, Status
+from ..labels import Joint, Label, Status
 from ..question import OPTIONS
 from ..question_options import THRESHOLDS, threshold_of
 from ..words import share_text
@@ -280,7 +280,7 @@ def _show_silent(records: Sequence[Record]) -> Insight:
                 | {"model": model, "neurons": each[0]["neurons"], "combination": combination}
                 | {"problems": len(each), "with CR&IR": sum(one["cr_ir_low"] > 0.0 for one in each)}
                 | {"not known": sum(one["cr_ir_low"] <= 0.0 < one["cr_ir_high"] for one in each)}
-                | {"CR&IR": _mean(each, "cr_ir"), Label.CR: _mean(each, "cr")}
+                | {Joint.LABEL_ALONE: _mean(each, "cr_ir"), Label.CR: _mean(each, "cr")}
                 | {"CR&IR of CR": ratio_share(_all(each, "cr_ir"), _all(each, "cr"))}
                 | {"regions": regions or None, "regions CR&IR": silent if regions else None}
             )
@@ -341,7 +341,7 @@ def _show_ranking(records: Sequence[Record]) -> Insight:
             turned = find_contrary(rankings["cr"], rankings["ar"])
             for number in (place.result for place in rankings["cr"].ranks):
                 line = settings | {"group": group, "model": names[number], "problems": len(networks[names[number]])}
-                for kind, title in (("cr", Label.CR), ("ar", Label.AR), ("cr_ar", "CR&AR")):
+                for kind, title in (("cr", Label.CR), ("ar", Label.AR), ("cr_ar", Joint.BOTH)):
                     line |= {title: shares[kind][number], f"rank {title}": _ranks(rankings[kind], number)}
                 overtaken = [names[before] for before, after in turned if after == number]
                 lines.append(line | {"passes by AR": ", ".join(overtaken)})

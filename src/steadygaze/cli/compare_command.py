@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from ..errors import OptionError
+from ..labels import Joint
 from ..requirement import NAMES, read_share
 from . import command_options as o
 
@@ -26,7 +27,7 @@ FailIfWorseOption = Annotated[float | None, o.option(
 ShareOption = Annotated[str | None, o.option(
     "--share NAME",
     f"With --fail-if-worse: the share to compare, one of {', '.join(NAMES)}. A smaller share is worse for CR, AR and "
-    "CR&AR, a larger one for the others.", o.QUESTION, default="CR&AR", read=read_share,
+    "CR&AR, a larger one for the others.", o.QUESTION, default=Joint.BOTH, read=read_share,
 )]  # fmt: skip
 
 
@@ -73,7 +74,7 @@ def compare(
         check_place(out, force=force)
     comparison = api.compare(directories, delta=delta, tau=tau, gamma=gamma, top=top)
     files = [] if out is None else save_comparison(comparison, out, force=force)
-    gate = None if fail_if_worse is None else WorseningGate.of(comparison, share or "CR&AR", fail_if_worse)
+    gate = None if fail_if_worse is None else WorseningGate.of(comparison, share or Joint.BOTH, fail_if_worse)
     if json:
         judged = {} if gate is None else {"fail_if_worse": gate.plain()}
         print_json(comparison.summary() | judged | {"output": {"files": [str(path) for path in files]}})

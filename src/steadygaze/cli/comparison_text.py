@@ -11,7 +11,7 @@ from ..attention.measures.distance import DISTANCE
 from ..compare.comparison import Comparison, Difference, guarantee, threshold_name
 from ..compare.ranking import Rank
 from ..compare.worsening import WorseningGate
-from ..labels import Label, Property
+from ..labels import Joint, Label
 from ..requirement import Outcome
 from ..results.result import Result
 from ..words import distance_text, number_text, percent_up, share_text
@@ -24,16 +24,10 @@ MAX_CONTRARY = 3
 """Pairs listed in the sentence on contrary rankings."""
 
 SHARES = {
-    Label.CR: "CR: label kept",
-    Label.AR: "AR: attention kept",
-    "CR&AR": "CR&AR: both kept",
-    "CR&IR": "CR&IR: label kept alone",
-    "MR&AR": "MR&AR: attention kept alone",
-    "MR&IR": "MR&IR: neither kept",
-    "undecided": "undecided",
+    **{name: f"{name}: {name.sentence}" for name in (Label.CR, Label.AR, *Joint)},
+    Label.UNDECIDED: Label.UNDECIDED.sentence,
 }
 FACTS = ("nearest MR", "nearest IR", "threshold", "property", "verdict")
-PROPERTIES = {Property.CR: "label kept by", Property.AR: "attention kept by", Property.BOTH: "both kept by"}
 
 
 def describe_comparison(comparison: Comparison, *, files: Sequence[Path] = ()) -> None:
@@ -153,7 +147,7 @@ def _difference_table(names: Sequence[str], differences: Sequence[Difference]) -
     first, second = names[differences[0].first], names[differences[0].second]
     rows = {"both": "both", "first": f"only {first}", "second": f"only {second}", "neither": "neither"}
     rows["undecided"] = "undecided for one of them"
-    table = numbers_table(f"{first} and {second}", *(PROPERTIES[one.property] for one in differences))
+    table = numbers_table(f"{first} and {second}", *(f"{one.property.noun} kept by" for one in differences))
     for name, title in rows.items():
         shares = [one.shares[name] for one in differences]
         if name != "undecided" or any(high > 0.0 for _, high in shares):

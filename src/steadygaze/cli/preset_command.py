@@ -9,7 +9,7 @@ from rich.text import Text
 
 from ..budget import Budget
 from ..engines import RunPlan
-from ..labels import Label, Verdict
+from ..labels import Joint, Label, Verdict
 from ..presets.files import begin_preset, check_preset_directory, finish_preset, share_cells, verdict_sentence
 from ..presets.lists import find_preset
 from ..presets.run import PresetAnswer, PresetResult, image_shape, run_preset
@@ -71,7 +71,7 @@ def verify_preset(
 def _describe(found: PresetResult, files: Sequence[Path]) -> None:
     console = Console(highlight=False, emoji=False)
     print_verdict(console, found.verdict, verdict_sentence(found))
-    table = numbers_table(found.preset.name, "verdict", Label.CR, Label.AR, "CR&AR")
+    table = numbers_table(found.preset.name, "verdict", Label.CR, Label.AR, Joint.BOTH)
     table.columns[1].min_width = max(len(verdict.value) for verdict in Verdict)
     for answer in found.answers:
         verdict = "skipped" if answer.verdict is None else answer.verdict.value

@@ -180,13 +180,13 @@ def _share_table(summary: Summary) -> Table:
     for name, title in ((name, f"{name}: {words}") for name, words in pairs):
         table.add_row(title, *(share_text(*area[key]) for key in (f"CR&{name}", f"MR&{name}", name)))
     table.add_row("all", share_text(*area[Label.CR]), share_text(*area[Label.MR]), "100 %")
-    if area["undecided"][1] > 0.0:
-        table.add_row("undecided", "", "", percent_up(area["undecided"][1]), style="dim")
+    if area[Label.UNDECIDED][1] > 0.0:
+        table.add_row(Label.UNDECIDED, "", "", percent_up(area[Label.UNDECIDED][1]), style="dim")
     return table
 
 
 def _set_table(summary: Summary) -> Table:
-    table = numbers_table("visited regions", "everywhere", "nowhere", "in part", "undecided")
+    table = numbers_table("visited regions", "everywhere", "nowhere", "in part", Label.UNDECIDED)
     for title, kind, names in (
         ("label kept", "classification", CLASSIFICATIONS),
         ("attention kept", "attention", ATTENTIONS),

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
 from ..errors import StoreError, not_writable
-from ..labels import JOINT_WORDS, Kept, Property
+from ..labels import Joint, Kept, Label
 from ..report import FORMATS
 from ..report.drawing.colours import CHANGED, FAINT_INK, JOINT, KEPT, UNKNOWN, Row
 from ..report.drawing.raster import BLOCK, colour_grid, hatch_grid, owners_on_grid
@@ -48,16 +48,16 @@ SMALLEST_WRITTEN = 0.07  # smaller parts of a bar have no room for a number
 DOTS, HATCH = "....", "/////"
 """Dots distinguish the label alone from label and attention; the hatch marks undecided parts."""
 
-COLOURS = {"both": "#eef3d8", "first": "#76b041", "second": "#2b7f9e", "neither": "#3b3b3b", "undecided": UNKNOWN}
+COLOURS = {"both": "#eef3d8", "first": "#76b041", "second": "#2b7f9e", "neither": "#3b3b3b", Label.UNDECIDED: UNKNOWN}
 """The colours of difference maps. None of them has a meaning in the bars, except that of undecided parts."""
-TITLES = {Property.CR: "Label kept by", Property.AR: "Attention kept by", Property.BOTH: "Label and attention kept by"}
-NAMES = ("both", "undecided", "first", "undecided", "undecided", "undecided", "second", "undecided", "neither")
+OPEN = Label.UNDECIDED
+NAMES = ("both", OPEN, "first", OPEN, OPEN, OPEN, "second", OPEN, "neither")
 """Who keeps a property, by the `Kept` codes of both results; the code of the first counts three times."""
 PARTS = {
-    "CR&AR": (Kept.YES, Kept.YES),
-    "CR&IR": (Kept.YES, Kept.NO),
-    "MR&AR": (Kept.NO, Kept.YES),
-    "MR&IR": (Kept.NO, Kept.NO),
+    Joint.BOTH: (Kept.YES, Kept.YES),
+    Joint.LABEL_ALONE: (Kept.YES, Kept.NO),
+    Joint.ATTENTION_ALONE: (Kept.NO, Kept.YES),
+    Joint.NEITHER: (Kept.NO, Kept.NO),
 }
 
 
@@ -200,7 +200,7 @@ def _draw_bar(sheet: Sheet, parts: Sequence[tuple[float, Row]], left: float, top
     for share, row in parts:
         sheet.box(at, top, share * width, BAR, facecolor=row.colour, linewidth=0.4, hatch=row.hatch)
         if share >= SMALLEST_WRITTEN:
-            ink, middle = "white" if row.colour == JOINT["MR&IR"] else "black", at + 0.5 * share * width
+            ink, middle = "white" if row.colour == JOINT[Joint.NEITHER] else "black", at + 0.5 * share * width
             text = sheet.write(middle, top + BAR / 2, share_text(share), size=8, colour=ink, across="center")
             if row.hatch:
                 text.set_bbox({"facecolor": row.colour, "linewidth": 0, "pad": 1.5})
@@ -213,7 +213,7 @@ def _parts(result: Result) -> list[tuple[float, Row]]:
     cells = result.answer.shares.cells
     if result.is_measured:
         parts = [
-            (cells[label][attention], Row(f"{name} {JOINT_WORDS[name]}", colour=JOINT[name]))
+            (cells[label][attention], Row(f"{name} {name.sentence}", colour=JOINT[name]))
             for name, (label, attention) in PARTS.items()
         ]
     else:
@@ -224,7 +224,7 @@ def _parts(result: Result) -> list[tuple[float, Row]]:
     rest = 1.0 - sum(share for share, _ in parts)
     # Rounding errors get no entry in the legend.
     if rest > SMALLEST_SHARE_SHOWN:
-        parts.append((rest, Row("undecided", colour=UNKNOWN, hatch=HATCH)))
+        parts.append((rest, Row(Label.UNDECIDED, colour=UNKNOWN, hatch=HATCH)))
     return [(share, row) for share, row in parts if share > 0.0]
 
 
@@ -272,7 +272,9 @@ def _draw_pair(sheet: Sheet, comparison: Comparison, differences: Sequence[Diffe
     width, height = _panel_size(comparison)
     lefts = [LEFT + place * (width + GAP) for place in range(len(differences))]
     for left, difference in zip(lefts, differences, strict=True):
-        sheet.write(left, top + 0.05, f"{TITLES[difference.property]} …", size=11, weight="bold", width=width)
+        sheet.write(
+            left, top + 0.05, f"{difference.property.noun.capitalize()} kept by …", size=11, weight="bold", width=width
+        )
     top += PANEL_TITLE
     sections = list(zip(make_sections(own), make_sections(other), strict=True))
     for pair in sections:
@@ -316,7 +318,7 @@ def _draw_panel(
     ]
     combinations = 3 * codes[0] + codes[1]
     picture = colour_grid(combinations, to_rgba_array([COLOURS[name] for name in NAMES]))
-    hatch_grid(picture, combinations, np.array(NAMES) == "undecided", is_rising=True)
+    hatch_grid(picture, combinations, np.array(NAMES) == OPEN, is_rising=True)
     domain = results[0].question.compound.domain
     # With one parameter the second coordinate has no meaning.
     ends = [(domain.low[axis], domain.high[axis]) if axis < domain.dimension else (0.0, 1.0) for axis in section.axes]
@@ -344,8 +346,8 @@ def _rows(comparison: Comparison, difference: Difference) -> list[Row]:
     words = {"both": "both", "first": f"only {first}", "second": f"only {second}", "neither": "neither"}
     shares = difference.shares
     rows = [Row(text, share_text(*shares[name]), COLOURS[name]) for name, text in words.items()]
-    if difference.is_exact and shares["undecided"][1] > SMALLEST_SHARE_SHOWN:
-        rows.append(Row("undecided for one of them", percent_up(shares["undecided"][1]), UNKNOWN, hatch=HATCH))
+    if difference.is_exact and shares[OPEN][1] > SMALLEST_SHARE_SHOWN:
+        rows.append(Row("undecided for one of them", percent_up(shares[OPEN][1]), UNKNOWN, hatch=HATCH))
     return rows
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..compiling import compiled
-from ..labels import Kept, Property
+from ..labels import Kept, Label, Property
 from ..polytopes.polygon_kernels import shared_area
 from ..properties.joint import Shares
 from ..results.result import Result
@@ -67,7 +67,7 @@ class ResultOverlay:
     def shares(self) -> dict[str, Bounds]:
         """Bounds of all combinations, and of the undecided share."""
         named = {name: self.bounds(*codes) for name, codes in COMBINATIONS.items()}
-        return named | {"undecided": (self.undecided, self.undecided)}
+        return named | {Label.UNDECIDED: (self.undecided, self.undecided)}
 
 
 def lay_over(first: Result, second: Result, wanted: Property) -> ResultOverlay:
@@ -102,7 +102,7 @@ def combine(first: Shares, second: Shares, wanted: Property) -> dict[str, Bounds
         named[name] = max(0.0, low + other_low - 1.0), min(high, other_high)
     spans = [max(0.0, shares[Kept.YES][1] - shares[Kept.YES][0]) for shares in own]
     undecided = min(1.0, sum(spans))
-    return named | {"undecided": (undecided, undecided)}
+    return named | {Label.UNDECIDED: (undecided, undecided)}
 
 
 def kept_share(shares: Shares, wanted: Property) -> Bounds:

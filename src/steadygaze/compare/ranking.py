@@ -7,14 +7,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..labels import Kept, Label, Property
+from ..labels import Joint, Kept, Label, Property
 from ..results.result import Result
 from .overlay import Bounds, lost_share
 
-ROBUSTNESS = {
+ROBUSTNESS: dict[str, str] = {
     Label.CR: "share of the domain where the label is kept",
     Label.AR: "share of the domain where the attention is kept",
-    "CR&AR": "share of the domain where both are kept",
+    Joint.BOTH: "share of the domain where both are kept",
 }
 """Measures for networks and images, the largest share first."""
 
@@ -90,7 +90,7 @@ def value_of(result: Result, measure: str) -> Bounds:
     shares = result.answer.shares
     if measure == "MR or IR":
         return lost_share(shares, Property.BOTH)
-    if measure == "CR&AR":
+    if measure == Joint.BOTH:
         return shares.bounds(Kept.YES, Kept.YES)
     codes: dict[str, tuple[Kept | None, Kept | None]] = {
         Label.CR: (Kept.YES, None),

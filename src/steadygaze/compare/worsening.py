@@ -5,17 +5,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from ..labels import Label
+from ..labels import Joint, Label
 from ..requirement import Outcome
 from .comparison import Comparison
 from .overlay import Bounds
 
-KEPT = (Label.CR, Label.AR, "CR&AR")
+KEPT = (Label.CR, Label.AR, Joint.BOTH)
 """Shares that should be large; all others should be small."""
 
 
 def judge_worsening(
-    baseline: Sequence[float], new: Sequence[float], *, allowed: float, share: str = "CR&AR"
+    baseline: Sequence[float], new: Sequence[float], *, allowed: float, share: str = Joint.BOTH
 ) -> Outcome:
     """Judge proved bounds (low, high) of one share of two results; computed without rounding.
 

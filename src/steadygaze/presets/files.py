@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import StoreError, not_writable
-from ..labels import Label, Verdict
+from ..labels import Joint, Label, Verdict
 from ..report.page import fill
 from ..results.directory import atomic_file, write_json
 from ..results.result import Result
@@ -129,6 +129,6 @@ def _row(answer: PresetAnswer) -> dict[str, Any]:
 def share_cells(result: Result) -> list[str]:
     """The shares of the domain that keep the label, the attention and both, and that are undecided, in words."""
     area = result.areas
-    names: list[str] = [Label.CR, *([Label.AR, "CR&AR"] if result.is_measured else [])]
+    names: list[str] = [Label.CR, *([Label.AR, Joint.BOTH] if result.is_measured else [])]
     cells = [share_text(*area[name]) for name in names] + ["not measured"] * (3 - len(names))
-    return [*cells, percent_up(area["undecided"][1])]
+    return [*cells, percent_up(area[Label.UNDECIDED][1])]

@@ -10,7 +10,7 @@ from itertools import product
 
 import numpy as np
 
-from ..labels import Kept, Label, Property
+from ..labels import Joint, Kept, Label, Property
 from ..polytopes import Cut, Polytopes
 from ..regions.region import RegionSet
 from ..tolerances import AREA, UNIT
@@ -117,8 +117,8 @@ class Shares:
         shares |= {name: self.bounds(None, code) for name, code in attentions.items()}
         for (first, i), (second, j) in product(labels.items(), attentions.items()):
             low, high = self.bounds(i, j)
-            shares[f"{first}&{second}"] = low, min(high, shares[first][1], shares[second][1])
-        return shares | {"undecided": (self.undecided, self.undecided)}
+            shares[Joint.of(first, second)] = low, min(high, shares[first][1], shares[second][1])
+        return shares | {Label.UNDECIDED: (self.undecided, self.undecided)}
 
 
 def join(regions: RegionSet, pieces: Pieces, labels: AttentionLabels, row: np.ndarray | None = None) -> JointPieces:

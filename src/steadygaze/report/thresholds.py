@@ -168,7 +168,7 @@ def _named(result: Result, cells: np.ndarray, kinks: float) -> dict[str, tuple[f
         undecided = undecided_share(cells, result.question.property)
         if result.question.property is not Property.CR:
             undecided = min(1.0, undecided + kinks)
-        named |= {"undecided": (undecided, undecided)}
+        named |= {Label.UNDECIDED: (undecided, undecided)}
     return named
 
 

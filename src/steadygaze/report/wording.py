@@ -4,7 +4,7 @@ import numpy as np
 
 from ..attention.measures import Measure
 from ..engines.refine.boxes import State
-from ..labels import Property, Verdict
+from ..labels import Label, Property, Verdict
 from ..question import Question
 from ..results.result import Result
 from ..words import counted, percent_up, share_text
@@ -14,8 +14,6 @@ KEPT_WORDS = {
     Property.AR: "the attention is kept",
     Property.BOTH: "label and attention are kept",
 }
-PROPERTIES = {Property.CR: "label", Property.AR: "attention", Property.BOTH: "label and attention"}
-OUTCOMES = {Verdict.ROBUST: "proved robust", Verdict.NOT_ROBUST: "not robust", Verdict.UNDECIDED: "undecided"}
 
 
 def subject_text(question: Question) -> str:
@@ -29,7 +27,7 @@ def verdict_text(property: Property, verdict: Verdict) -> str:
     >>> verdict_text(Property.BOTH, Verdict.NOT_ROBUST)
     'label and attention not robust'
     """
-    return f"{PROPERTIES[property]} {OUTCOMES[verdict]}"
+    return f"{property.noun} {'proved robust' if verdict is Verdict.ROBUST else verdict}"
 
 
 def attention_text(question: Question) -> str:
@@ -63,7 +61,7 @@ def extent_text(result: Result) -> str:
         boxes = counted(int(np.isin(found.state, (State.BOUNDED, State.PARTED)).sum()), "box", "boxes")
         exact = f" and {regions}" if result.region_count else ""
         stopped = "" if result.is_complete else f" (ended by {result.stopped})"
-        undecided = result.areas["undecided"][0]
+        undecided = result.areas[Label.UNDECIDED][0]
         rest = f", {percent_up(undecided)} undecided" if undecided > 0.0 else ""
         return f"refinement{stopped}: {boxes} decided by bounds{exact}{rest}"
     if result.is_complete:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..attention.measures.distance import DISTANCE
-from ..labels import Kept, Label, Property, Verdict
+from ..labels import Joint, Kept, Label, Property, Verdict
 from ..properties.kept_box import Suspects, kept_box
 from ..question_facts import DomainFacts
 from ..words import (
@@ -155,7 +155,7 @@ def undecided_share(summary: Summary) -> float:
     """The share of the domain where the property of the question is undecided."""
     area, wanted = summary.area, summary.property
     if wanted is Property.BOTH:
-        return float(area["undecided"][1])
+        return float(area[Label.UNDECIDED][1])
     low, high = area[wanted.share]
     return max(0.0, float(high - low))
 
@@ -253,13 +253,13 @@ def _violations(summary: Summary) -> list[str]:
     area, wanted = summary.area, summary.property
     lost, differ = _failures(summary)
     found = []
-    if wanted is Property.BOTH and area["CR&IR"][0] > 0.0:
-        share, label = share_between(*area["CR&IR"]), label_text(summary)
+    if wanted is Property.BOTH and area[Joint.LABEL_ALONE][0] > 0.0:
+        share, label = share_between(*area[Joint.LABEL_ALONE]), label_text(summary)
         found.append(f"In {share} of the domain the network still predicts {label}, but {differ}.")
     elif wanted.asks_attention and area[Label.IR][0] > 0.0:
-        found.append(f"In {share_between(*area['IR'])} of the domain {differ}.")
+        found.append(f"In {share_between(*area[Label.IR])} of the domain {differ}.")
     if wanted.asks_label and area[Label.MR][0] > 0.0:
-        found.append(f"In {share_between(*area['MR'])} of the domain {lost}.")
+        found.append(f"In {share_between(*area[Label.MR])} of the domain {lost}.")
     if found:
         return found
     # Only single thetas are proved to violate, no share of the domain.

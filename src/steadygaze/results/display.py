@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import SteadygazeError, without_controls
+from ..labels import Joint, Label
 from ..words import class_text, counted, number_text, percent_up, share_text, shown_value
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 MOST_LETTERS = 60
 """Longer names are shortened in their middle."""
-SHOWN = ("CR", "AR", "CR&AR", "CR&IR", "undecided")
+SHOWN = (Label.CR, Label.AR, Joint.BOTH, Joint.LABEL_ALONE, Label.UNDECIDED)
 """The shares in the last line of a result."""
 
 
@@ -65,10 +66,10 @@ def _shares_text(result: "Result") -> str:
     if result.tiling.is_search:
         counts = ", ".join(f"{name} {count:,}" for name, count in result.sets.items() if count)
         return f"visited: {share_text(result.coverage)} of the domain; regions: {counts or 'none'}"
-    names = SHOWN if result.is_measured else ("CR", "MR", "undecided")
+    names = SHOWN if result.is_measured else (Label.CR, Label.MR, Label.UNDECIDED)
     texts = {name: share_text(*areas[name]) for name in names if name in areas}
-    if "undecided" in texts:
-        texts["undecided"] = percent_up(areas["undecided"][1])
+    if Label.UNDECIDED in texts:
+        texts[Label.UNDECIDED] = percent_up(areas[Label.UNDECIDED][1])
     return "shares: " + ", ".join(f"{name} {text}" for name, text in texts.items())
 
 

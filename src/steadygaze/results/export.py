@@ -150,7 +150,7 @@ def shape_columns(corners: np.ndarray, starts: np.ndarray, inside: np.ndarray) -
 
 
 WHATS = ("regions", "pieces")
-LABELS, ATTENTIONS = np.array([Label.CR, "undecided", Label.MR]), np.array([Label.AR, "undecided", Label.IR])
+LABELS, ATTENTIONS = np.array([Label.CR, Label.UNDECIDED, Label.MR]), np.array([Label.AR, Label.UNDECIDED, Label.IR])
 """Words for `Kept` codes."""
 
 NOTE = "Coordinates are perturbation parameters (theta), not degrees of longitude and latitude."

@@ -15,7 +15,7 @@ from ..attention.measures.wording import Stated
 from ..boundary import Boundary
 from ..budget import OPTIONAL, Budget, is_over
 from ..errors import OptionError, PerturbationError
-from ..labels import Kept, Property, Status, Stop, Verdict
+from ..labels import Kept, Label, Property, Status, Stop, Verdict
 from ..network.model import Agreement
 from ..properties.nearest import Nearest
 from ..question import Question
@@ -125,7 +125,7 @@ class Result:
         if self.is_measured:
             return areas
         undecided = min(1.0, float(sum(self.answer.shares.cells[Kept.UNKNOWN])))
-        return areas | {"undecided": (undecided, undecided)}
+        return areas | {Label.UNDECIDED: (undecided, undecided)}
 
     @property
     def knows_shares(self) -> bool:
@@ -190,7 +190,7 @@ class Result:
             return dict.fromkeys(marks, (0.0, 1.0))
         own_limit = self.question.limit(self.threshold)
         is_certain = self.is_measured and self.question.original_doubt == 0.0
-        return sharpened(found, marks, own_limit, self.areas["AR"]) if is_certain else found
+        return sharpened(found, marks, own_limit, self.areas[Label.AR]) if is_certain else found
 
     @property
     def enough_delta(self) -> float | None:

@@ -19,7 +19,7 @@ from ..attention.methods import GradientMethod
 from ..bounds.bounder import Bounder
 from ..budget import OPTIONAL, is_over
 from ..errors import InternalError, ModelError
-from ..labels import Property, Verdict
+from ..labels import Joint, Property, Verdict
 from ..network.model import LEAST_SHARE
 from ..network.replay import FileRounding, estimate_rounding
 from ..properties.hull_proof import TiedPoints
@@ -227,7 +227,7 @@ def _find(result: Result, kind: Violation, enclosing: Enclosing) -> tuple[_Candi
 
 def _is_proved(result: Result, kind: Violation) -> bool:
     if kind is Violation.EVIDENCE:
-        return result.areas["CR&IR"][0] > 0.0
+        return result.areas[Joint.LABEL_ALONE][0] > 0.0
     return _verdict(result, kind) is Verdict.NOT_ROBUST
 
 

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from ...boundary import Boundary, find_boundary
 from ...budget import Budget
-from ...labels import Property, Stop, Verdict
+from ...labels import Label, Property, Stop, Verdict
 from ...properties.joint import Shares, add_cells, missing_cells
 from ...question import Question
 from ...results.answer import Answer, Answers
@@ -102,7 +102,7 @@ class MapTiling(Tiling[Answer]):
 def map_guarantee(result: Result) -> str:
     """A few sentences about the proofs behind a map, complete or partial, and its undecided share."""
     kinks = result.answer.shares.slivers if result.is_measured else 0.0
-    undecided = result.areas["undecided"][1]
+    undecided = result.areas[Label.UNDECIDED][1]
     reached = result.answer.coverage
     sentences = []
     if not result.is_complete:

@@ -152,7 +152,7 @@ class MergedAnswer(DeltaAnswer):
         undecided = undecided_share(np.array(self.shares.cells), self.question.property)
         if self.is_measured:
             undecided = min(1.0, undecided + self.shares.slivers)
-        return self.shares.named() | {"undecided": (undecided, undecided)}
+        return self.shares.named() | {Label.UNDECIDED: (undecided, undecided)}
 
     @property
     def coverage(self) -> float:

@@ -68,7 +68,7 @@ def make_parts(labeller: Labeller, visited: Visited, wanted: Property) -> Parts:
     nowhere = Parts(visited, None, (np.zeros((0, region.dimension + 1)),))
     rows = []
     if wanted is not Property.CR:
-        low, high = labeller.slabs(region).inner[0] if visited.attention == "undecided" else (0.0, 0.0)
+        low, high = labeller.slabs(region).inner[0] if visited.attention == Label.UNDECIDED else (0.0, 0.0)
         if visited.attention == Label.IR or low > high:
             return nowhere  # ai ≤ δ is nowhere certain
         if visited.attention != Label.AR:

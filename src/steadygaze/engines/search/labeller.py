@@ -79,7 +79,7 @@ class Labeller:
     def classify(self, region: TraversedRegion) -> tuple[str, tuple[float, float]]:
         """CR, MR, CB or undecided, and bounds on the margin over the region."""
         name, (low, high) = self._classify(region)
-        if name == "undecided":
+        if name == Label.UNDECIDED:
             name = self.settler.classify(region)
             # Exact arithmetic proves only the sign; the size keeps its float64 bounds.
             low, high = (
@@ -93,21 +93,21 @@ class Labeller:
         try:
             low, dip, seen, high = self._margin(region)
         except LinearProgramTroubleError:
-            return "undecided", UNKNOWN
+            return Label.UNDECIDED, UNKNOWN
         self._bounds_of_layers()
         slack = self._slack
         name = _decide(low, dip, seen, high, slack)
-        if name == "undecided":
+        if name == Label.UNDECIDED:
             margin, own = self._prove(region)
             if margin[0] > 0.0 or margin[1] < 0.0:
                 return Label.CR if margin[0] > 0.0 else Label.MR, margin
             slack = min(slack, own)
             name = _decide(low, dip, seen, high, slack)
-        if name == "undecided":
+        if name == Label.UNDECIDED:
             try:
                 reached, bound = self._highest(region)
             except LinearProgramTroubleError:
-                return "undecided", (low - slack, high + slack)
+                return Label.UNDECIDED, (low - slack, high + slack)
             seen, high = max(seen, reached), min(high, bound)
             name = _decide(low, dip, seen, high, slack)
         return name, (low - slack, high + slack)
@@ -119,7 +119,7 @@ class Labeller:
             return self._constant[region.pattern]
         found = name, reach = _named(self.slabs(region))
         if name == Label.AB and not self._is_mixed_inside(region):
-            found = "undecided", reach  # mixed only on its border, or within the tolerance of the linear programs
+            found = Label.UNDECIDED, reach  # mixed only on its border, or within the tolerance of the linear programs
         if is_constant:
             self._constant[region.pattern] = found
         return found
@@ -139,7 +139,7 @@ class Labeller:
         if pattern not in self._constant:
             curves, errors = self.curves.of(0, pattern)
             name, reach = _named(label_attention(curves, Spans(np.zeros((1, 2))), self.delta, errors))
-            self._constant[pattern] = "undecided" if name == Label.AB else name, reach
+            self._constant[pattern] = Label.UNDECIDED if name == Label.AB else name, reach
         return self._constant[pattern][0]
 
     def slabs(self, region: TraversedRegion, *, inner: bool = False) -> AttentionLabels:
@@ -238,7 +238,7 @@ class Labeller:
         For an undecided region: whether the label surely wins at its inner point.
         """
         region, forms = visited.region, self.leads(visited.region)
-        if visited.classification == "undecided":
+        if visited.classification == Label.UNDECIDED:
             return float((region.inside @ forms[:-1] + forms[-1]).min()) > self._prove(region)[1]
         return float((region.vertices @ forms[:-1] + forms[-1]).min()) < 0.0
 
@@ -327,8 +327,8 @@ class Settler:
             # One of the two labels may belong to a neighbour: try again without the border.
             shrinks = _within_rounding(region)
             is_mixed = shrinks <= 0.5 and self._outcome(region, shrinks, 0.0) is LabelOutcome.MIXED
-            return Label.CB if is_mixed else "undecided"
-        return SETTLED.get(outcome, "undecided")
+            return Label.CB if is_mixed else Label.UNDECIDED
+        return SETTLED.get(outcome, Label.UNDECIDED)
 
     def patterns(self, region: TraversedRegion) -> tuple[list[bytes], float] | None:
         """The classifier's patterns on a region, and a bound on the share of all other patterns; None if not settled.
@@ -383,7 +383,7 @@ def _within_rounding(region: TraversedRegion) -> float:
 def _named(labels: AttentionLabels) -> tuple[str, tuple[float, float]]:
     """The label of a single region, and bounds on its inconsistency."""
     names = ((Label.AR, labels.is_kept), (Label.IR, labels.is_lost), (Label.AB, labels.is_mixed))
-    name = next((name for name, holds in names if holds[0]), "undecided")
+    name = next((name for name, holds in names if holds[0]), Label.UNDECIDED)
     return name, (float(labels.reach[0, 0]), float(labels.reach[0, 1]))
 
 
@@ -393,4 +393,4 @@ def _decide(low: float, dip: float, seen: float, high: float, slack: float) -> s
         return Label.CR
     if high < -slack and dip < -slack:
         return Label.MR
-    return Label.CB if dip < -slack and seen > slack else "undecided"
+    return Label.CB if dip < -slack and seen > slack else Label.UNDECIDED

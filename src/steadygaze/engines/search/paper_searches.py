@@ -196,7 +196,7 @@ class BoundarySearch:
             if is_pattern_enough:
                 key = walker.key_beyond(region, facet)
                 label = None if key is None else walker.labeller.attend_pattern(key[len(key) - len(region.pattern) :])
-                if label in ("undecided", Label.AR if other is Holds.EVERYWHERE else Label.IR):
+                if label in (Label.UNDECIDED, Label.AR if other is Holds.EVERYWHERE else Label.IR):
                     return True
                 continue
             beyond = self._beyond(region, facet)

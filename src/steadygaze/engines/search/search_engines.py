@@ -8,7 +8,7 @@ import numpy as np
 
 from ...budget import Budget
 from ...errors import StoreError
-from ...labels import Stop, Verdict
+from ...labels import Status, Stop, Verdict
 from ...question import Question
 from ...results.array_file import read_arrays
 from ...results.arrays import SCHEMA_VERSION
@@ -158,7 +158,7 @@ def _rebuild(content: dict[str, Any], arrays: Arrays, question: Question) -> Sea
         shares=read_shares(arrays),
         stopped=None if content["stopped"] is None else Stop(str(content["stopped"])),
         # A sum of volumes may round to 1; a search that covers the domain has a confirmation.
-        is_whole=content["visited_share"] == 1.0 and not (content["status"] == "Robust" and told is None),
+        is_whole=content["visited_share"] == 1.0 and not (content["status"] == Status.ROBUST and told is None),
         components=read_components(content, arrays, regions),
         confirmation=None if told is None else Verdict(told),
         stored=arrays,

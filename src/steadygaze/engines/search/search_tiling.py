@@ -69,7 +69,7 @@ class VisitedAnswer(DeltaAnswer):
         """Bounds on all shares; "undecided" is the share where the question's property is undecided."""
         is_label_alone = self.tiling.question.property is Property.CR
         undecided = min(1.0, float(sum(self.shares.cells[Kept.UNKNOWN]))) if is_label_alone else self.shares.undecided
-        return self.shares.named() | {"undecided": (undecided, undecided)}
+        return self.shares.named() | {Label.UNDECIDED: (undecided, undecided)}
 
     @property
     def sliver_share(self) -> float | None:

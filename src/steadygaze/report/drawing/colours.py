@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.colors import Colormap, LinearSegmentedColormap, to_rgba, to_rgba_array
 
 from ...attention.measures import Measure
-from ...labels import Label
+from ...labels import Joint, Label
 from ...words import share_text
 
 INK = "#1f2328"
@@ -35,7 +35,12 @@ HATCH = "/////"
 HATCHED: dict[str, Any] = {"facecolor": NOT_REACHED, "edgecolor": HATCH_INK, "hatch": "//////"}
 """How unreached parts of the domain look."""
 
-JOINT = {"CR&AR": KEPT, "CR&IR": "#f0a63c", "MR&AR": "#9170b8", "MR&IR": "#4b1a45"}
+JOINT: dict[str, str] = {
+    Joint.BOTH: KEPT,
+    Joint.LABEL_ALONE: "#f0a63c",
+    Joint.ATTENTION_ALONE: "#9170b8",
+    Joint.NEITHER: "#4b1a45",
+}
 
 DELTA_LINE = "#0b4f8a"
 
@@ -47,7 +52,7 @@ BOX_INK = "#8a4b00"
 """Edges of boxes."""
 CHANGED = "#9170b8"
 """A piece whose label changes to an unknown class, or to several."""
-CHANGED_INK = JOINT["MR&IR"]
+CHANGED_INK = JOINT[Joint.NEITHER]
 """Words about a lost label."""
 WINNERS = ("#6a1f5d", "#cf6a9b", "#1c6f72", "#b3a641", "#35468c")
 
@@ -64,7 +69,7 @@ PATTERN_SHADES = LinearSegmentedColormap.from_list(
     "patterns", ["#26456e", "#6c8ebf", "#b9cbe3", "#f4efe6", "#e6c98b", "#c08a3e", "#7a4f1d"], N=1 << 16
 )
 
-OTHER, UNDECIDED = "in part", "undecided"
+OTHER, UNDECIDED = "in part", str(Label.UNDECIDED)
 
 
 @dataclass(frozen=True)
@@ -116,14 +121,14 @@ class Kind:
 
 CLASSIFICATION = Kind(
     "Classification: is the label kept?",
-    {Label.CR: KEPT, Label.MR: JOINT["MR&AR"], Label.CB: MIXED, UNDECIDED: UNKNOWN},
+    {Label.CR: KEPT, Label.MR: JOINT[Joint.ATTENTION_ALONE], Label.CB: MIXED, UNDECIDED: UNKNOWN},
     {Label.CR: "CR  label kept", Label.MR: "MR  label changed", Label.CB: "CB  both occur", UNDECIDED: UNDECIDED},
     hatched=frozenset((Label.CB, UNDECIDED)),
 )
 
 ATTENTION = Kind(
     "Attention: is the map as expected?",
-    {Label.AR: KEPT, Label.IR: JOINT["CR&IR"], Label.AB: MIXED, UNDECIDED: UNKNOWN},
+    {Label.AR: KEPT, Label.IR: JOINT[Joint.LABEL_ALONE], Label.AB: MIXED, UNDECIDED: UNKNOWN},
     {Label.AR: "AR  differs by ≤ δ", Label.IR: "IR  differs by more", Label.AB: "AB  both occur", UNDECIDED: UNDECIDED},
     hatched=frozenset((Label.AB, UNDECIDED)),
 )
@@ -139,11 +144,12 @@ BOTH = Kind(
     "Both together",
     {**JOINT, OTHER: MIXED, UNDECIDED: UNKNOWN},
     {
-        "CR&AR": "CR&AR  both kept", "CR&IR": "CR&IR  label kept alone", "MR&AR": "MR&AR  attention kept alone",
-        "MR&IR": "MR&IR  neither kept", OTHER: "CB or AB  in part", UNDECIDED: UNDECIDED,
+        **{name: f"{name}  {name.sentence}" for name in Joint},
+        OTHER: "CB or AB  in part",
+        UNDECIDED: UNDECIDED,
     },
     hatched=frozenset((OTHER, UNDECIDED)),
-)  # fmt: skip
+)
 
 PHASE = Kind(
     "Phase: how was it reached?",

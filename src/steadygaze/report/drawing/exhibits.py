@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from ...attention.measures import Measure
 from ...attention.methods.gradcam import upsample
 from ...errors import OptionError
-from ...labels import Kept, Label
+from ...labels import Joint, Kept, Label
 from ...perturbation import Domain
 from ...question import Question
 from ...results.point import Point
@@ -385,7 +385,7 @@ def draw_gauge(
     width: float,
 ) -> None:  # fmt: skip
     """A bar as long as the loss, with a tick at its limit; `longest` is the value that fills the side."""
-    colour = KEPT if point.inconsistency <= delta else JOINT["CR&IR"]
+    colour = KEPT if point.inconsistency <= delta else JOINT[Joint.LABEL_ALONE]
     sheet.box(left, top + 0.05, side, 0.11, facecolor="white")
     sheet.box(left, top + 0.05, side * min(point.inconsistency / longest, 1.0), 0.11, facecolor=colour)
     tick = left + side * delta / longest

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from ...boundary import Boundary
 from ...compound import Compound
-from ...labels import Kept, Property
+from ...labels import Kept, Label, Property
 from ...results.point import Point
 from ...results.result import Result
 from ...words import caption_theta, counted, percent_down, percent_up, rounded
@@ -56,7 +56,7 @@ class Look:
 LOOKS = (
     Look("kept, reachable from θ = 0", "#a9cbe8"),
     Look("kept, but not reachable", "#cbb8e0", "/////"),
-    Look("undecided", UNKNOWN, "xxxx"),
+    Look(Label.UNDECIDED, UNKNOWN, "xxxx"),
     Look("not kept, in {enclaves}", "#f0a63c", "\\\\\\\\\\"),
     Look("not kept, outside", "#f3f1ee"),
 )

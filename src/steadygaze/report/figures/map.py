@@ -12,7 +12,7 @@ from matplotlib.colors import to_rgba, to_rgba_array
 from matplotlib.figure import Figure
 
 from ...attention.measures.distance import DISTANCE
-from ...labels import JOINT_WORDS, Kept, Label
+from ...labels import Joint, Kept, Label
 from ...results.answer import round_up
 from ...results.result import Result
 from ...words import percent_up, rounded, share_text
@@ -201,7 +201,7 @@ def _attention(result: Result, drawn: DrawnPieces, lines: tuple[Lines, ...]) -> 
     top = max(drawn.top, delta)
     rgba = palette.attention_colours(drawn.inconsistency, drawn.attention == Kept.YES, is_open, delta, top)
     rows = [Row(f"AR  {measure.kept_row(result.stated)}", share_text(*areas[Label.AR]), shades=palette.AR_SHADES)]
-    is_known = is_lost.any() and result.is_complete and areas["undecided"][1] <= SMALLEST_SHARE_SHOWN
+    is_known = is_lost.any() and result.is_complete and areas[Label.UNDECIDED][1] <= SMALLEST_SHARE_SHOWN
     is_known &= drawn.is_bounded and measure == DISTANCE
     above = f"by more, up to {rounded(round_up(top, 4), 4)}" if is_known else measure.short.lost
     rows.append(Row(f"IR  {above}", share_text(*areas[Label.IR]), shades=palette.IR_SHADES))
@@ -215,9 +215,7 @@ def _joint(result: Result, drawn: DrawnPieces, lines: tuple[Lines, ...]) -> View
     label, attention = drawn.label, drawn.attention
     is_open = (label == Kept.UNKNOWN) | (attention == Kept.UNKNOWN)
     code = np.where(is_open, 4, 2 * (label != Kept.YES) + (attention != Kept.YES))
-    rows = [
-        Row(f"{name}  {JOINT_WORDS[name]}", share_text(*result.areas[name]), colour) for name, colour in JOINT.items()
-    ]
+    rows = [Row(f"{name}  {name.sentence}", share_text(*result.areas[name]), JOINT[name]) for name in Joint]
     rgba = to_rgba_array([*JOINT.values(), UNKNOWN])[code]
     return View("Both together", rgba, is_open, (*rows, *_open_rows(result, "both")), lines)
 
@@ -234,7 +232,7 @@ def _open_rows(result: Result, which: str) -> list[Row]:
     undecided = float(cells[is_open].sum()) - not_reached
     rows = []
     if undecided > SMALLEST_SHARE_SHOWN:
-        rows.append(Row("undecided", percent_up(undecided), UNKNOWN, hatch=HATCH))
+        rows.append(Row(Label.UNDECIDED, percent_up(undecided), UNKNOWN, hatch=HATCH))
     if not_reached > 0.0:
         rows.append(Row("not reached", percent_up(not_reached), is_hatched=True))
     return rows

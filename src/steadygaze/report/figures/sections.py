@@ -16,7 +16,7 @@ from ...engines.refine.boxes import State
 from ...engines.refine.merged_answer import MergedAnswer
 from ...engines.refine.pointwise import PointPasses
 from ...errors import OptionError
-from ...labels import JOINT_WORDS, Kept, Label
+from ...labels import Joint, Kept, Label
 from ...perturbation import Domain
 from ...results.label_grid import beside
 from ...results.result import Result
@@ -211,13 +211,13 @@ def _colours(result: Result, label: np.ndarray, attention: np.ndarray) -> np.nda
 
 def _rows(result: Result) -> list[Row]:
     """The legend with the shares of the whole domain."""
-    areas, undecided = result.areas, Row("undecided", percent_up(result.areas["undecided"][1]), UNKNOWN)
+    areas, undecided = result.areas, Row(Label.UNDECIDED, percent_up(result.areas[Label.UNDECIDED][1]), UNKNOWN)
     if not result.is_measured:
         kept, changed = (Row(text, share_text(*areas[name]), colour) for text, name, colour in (
             ("CR  label kept", Label.CR, KEPT), ("MR  label changed", Label.MR, CHANGED)
         ))  # fmt: skip
         return [kept, changed, undecided]
-    rows = [Row(f"{name}  {JOINT_WORDS[name]}", share_text(*areas[name]), colour) for name, colour in JOINT.items()]
+    rows = [Row(f"{name}  {name.sentence}", share_text(*areas[name]), JOINT[name]) for name in Joint]
     return [*rows, undecided]
 
 

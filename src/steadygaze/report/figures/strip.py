@@ -15,6 +15,7 @@ from ...attention.measures import Measure
 from ...attention.measures.distance import DISTANCE
 from ...attention.measures.wording import TOO_LARGE
 from ...errors import OptionError
+from ...labels import Joint
 from ...results.delta_answer import DeltaAnswer
 from ...results.result import Result
 from ...tolerances import BESIDE, MAX_MAP_PARAMETERS
@@ -196,11 +197,15 @@ def draw_curves(
 def _draw_margin(axes: Axes, curves: Profile) -> None:
     theta, margin = curves.theta, curves.margin
     low, high = curves.margin_bounds.T
-    for is_here, colour in ((low > 0.0, KEPT), (high < 0.0, JOINT["MR&AR"]), ((low <= 0.0) & (high >= 0.0), UNKNOWN)):
+    for is_here, colour in (
+        (low > 0.0, KEPT),
+        (high < 0.0, JOINT[Joint.ATTENTION_ALONE]),
+        ((low <= 0.0) & (high >= 0.0), UNKNOWN),
+    ):
         ends = np.minimum(low, 0.0), np.maximum(high, 0.0)
         axes.fill_between(theta, *ends, where=is_here, color=colour, linewidth=0)
     axes.fill_between(theta, 0.0, np.maximum(margin, 0.0), color=KEPT, linewidth=0)
-    axes.fill_between(theta, 0.0, np.minimum(margin, 0.0), color=JOINT["MR&AR"], linewidth=0)
+    axes.fill_between(theta, 0.0, np.minimum(margin, 0.0), color=JOINT[Joint.ATTENTION_ALONE], linewidth=0)
     axes.plot(theta, margin, color=INK, linewidth=1.1)
     axes.axhline(0.0, color=INK, linewidth=0.7)
     _draw_bounds(axes, theta, curves.margin_bounds)
@@ -214,11 +219,11 @@ def _draw_margin(axes: Axes, curves: Profile) -> None:
 def _draw_inconsistency(axes: Axes, curves: Profile, delta: float, measure: Measure) -> None:
     theta, ai = curves.theta, curves.inconsistency
     axes.fill_between(theta, 0.0, ai, where=ai <= delta, color=KEPT, linewidth=0)
-    axes.fill_between(theta, 0.0, ai, where=ai > delta, color=JOINT["CR&IR"], linewidth=0)
+    axes.fill_between(theta, 0.0, ai, where=ai > delta, color=JOINT[Joint.LABEL_ALONE], linewidth=0)
     axes.plot(theta, ai, color=INK, linewidth=1.1)
     low, high = curves.inconsistency_bounds.T
     for is_here, colour in (
-        (high <= delta, KEPT), (low > delta, JOINT["CR&IR"]), ((low <= delta) & (high > delta), UNKNOWN)
+        (high <= delta, KEPT), (low > delta, JOINT[Joint.LABEL_ALONE]), ((low <= delta) & (high > delta), UNKNOWN)
     ):  # fmt: skip
         axes.fill_between(theta, 0.0, high, where=is_here, color=colour, linewidth=0)
     _draw_bounds(axes, theta, curves.inconsistency_bounds)

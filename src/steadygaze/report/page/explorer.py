@@ -16,7 +16,7 @@ import numpy as np
 from ...attention.measures import NO_ATTENTION
 from ...attention.measures.distance import DISTANCE
 from ...attention.methods import GradientMethod
-from ...labels import JOINT_WORDS, Label
+from ...labels import Joint, Label
 from ...question import Question
 from ...results.label_grid import SIDE, GridPlane, LabelGrid
 from ...results.result import Result
@@ -206,7 +206,7 @@ def _describe_question(result: Result, steps: Thresholds) -> dict[str, Any]:
             "shownAtZero": [shown_at_zero(name) for name in domain.names],
         },
         "isMeasured": result.is_measured,
-        "jointWords": JOINT_WORDS,
+        "jointWords": {one: one.sentence for one in Joint},
         "deltas": steps.deltas.tolist(),
         "texts": list(steps.texts),
         "chosen": steps.chosen,

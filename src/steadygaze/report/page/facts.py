@@ -10,7 +10,7 @@ from typing import Any
 from ... import tolerances
 from ...attention.measures.distance import DISTANCE
 from ...engines import ENGINES
-from ...labels import ATTENTIONS, CLASSIFICATIONS, JOINT_WORDS, Label
+from ...labels import ATTENTIONS, CLASSIFICATIONS, Joint, Label, Property
 from ...results.description import (
     KeptRange,
     domain_text,
@@ -38,7 +38,9 @@ from ..drawing.colours import JOINT, KEPT, UNKNOWN
 FactRow = tuple[str, str]
 
 STOPPED_EARLY = " The run stopped early."
-LABELS = JOINT_WORDS | {"CR&IR": f"{JOINT_WORDS['CR&IR']}: same label, other evidence"}
+LABELS = {one: one.sentence for one in Joint} | {
+    Joint.LABEL_ALONE: f"{Joint.LABEL_ALONE.sentence}: same label, other evidence"
+}
 
 TOLERANCES = (
     ("a line closer to a vertex than this does not split there", tolerances.DISTANCE),
@@ -86,14 +88,15 @@ def question_rows(summary: Summary) -> list[FactRow]:
 def share_rows(summary: Summary) -> list[dict[str, Any]]:
     """The shares that add up to the domain: names, proved bounds, and their part of a bar, in thousandths."""
     area, rows, start = summary.area, [], 0.0
-    chosen = [(name, meaning, JOINT[name], _ends(area[name]), area[name][0]) for name, meaning in LABELS.items()]
+    looks: list[tuple[str, str, str]] = [(name, meaning, JOINT[name]) for name, meaning in LABELS.items()]
     if not summary.is_measured:
-        looks = ((Label.CR, "label kept", KEPT), (Label.MR, "label changed", JOINT["MR&AR"]))
-        chosen = [(*look, _ends(area[look[0]]), area[look[0]][0]) for look in looks]
+        colours = {Label.CR: KEPT, Label.MR: JOINT[Joint.ATTENTION_ALONE]}
+        looks = [(name, name.sentence, colour) for name, colour in colours.items()]
+    chosen = [(*look, _ends(area[look[0]]), area[look[0]][0]) for look in looks]
     undecided = max(0.0, 1.0 - sum(share for *_, share in chosen))
     if undecided > 1e-9 or undecided_share(summary) > 0.0:
-        bounds = "", percent_up(area["undecided"][1])
-        chosen.append(("undecided", "label or attention undecided", UNKNOWN, bounds, undecided))
+        bounds = "", percent_up(area[Label.UNDECIDED][1])
+        chosen.append((Label.UNDECIDED, "label or attention undecided", UNKNOWN, bounds, undecided))
     for name, meaning, colour, (low, high), share in chosen:
         row = {"name": name, "meaning": meaning, "low": low, "high": high, "colour": colour}
         rows.append(row | {"start": round(start, 3), "width": round(1000.0 * float(share), 3)})
@@ -103,18 +106,17 @@ def share_rows(summary: Summary) -> list[dict[str, Any]]:
 
 def sum_rows(summary: Summary) -> list[tuple[str, str, str, str]]:
     """The shares of the label and of the attention by themselves: name, meaning, bounds."""
-    words = [(Label.CR, "label kept"), (Label.MR, "label changed")]
+    words = [(name, name.sentence) for name in (Label.CR, Label.MR)]
     if summary.is_measured:
         kept, lost = summary.measure.short
         if summary.measure == DISTANCE:
             kept, lost = "inconsistency ≤ δ", "inconsistency > δ"
-        words += [(Label.AR, f"attention kept: {kept}"), (Label.IR, f"attention not kept: {lost}")]
+        words += [(Label.AR, f"{Label.AR.sentence}: {kept}"), (Label.IR, f"{Label.IR.sentence}: {lost}")]
     return [(name, meaning, *_ends(summary.area[name])) for name, meaning in words]
 
 
 def range_rows(summary: Summary, kept: Mapping[str, KeptRange | None]) -> list[FactRow]:
     """How far all parameters may go at once while a property is kept, for each property."""
-    titles = {"cr": "label kept", "ar": "attention kept", "both": "label and attention kept"}
     rows = []
     for name, found in kept.items():
         if found is None:
@@ -123,7 +125,7 @@ def range_rows(summary: Summary, kept: Mapping[str, KeptRange | None]) -> list[F
             text = f"the whole domain: {domain_text(summary.domain)}"
         else:
             text = range_text(summary.domain.names, found.low, found.high)
-        rows.append((titles[name], text))
+        rows.append((f"{Property(name).noun} kept", text))
     return rows
 
 
