@@ -11,7 +11,7 @@ WORDS = {*Label, *Joint, *Verdict, *Status}
 
 OTHER_MEANINGS = {
     "campaign/columns.py": 1,  # the column of a table
-    "campaign/set_requirement.py": 1,  # the same column
+    "campaign/set_requirement.py": 2,  # the same column
     "cli/comparison_text.py": 3,  # the key of a difference in its summary
     "engines/refine/merged_answer.py": 1,  # a kind of guarantee
     "report/page/facts.py": 2,  # the same kind, and its row

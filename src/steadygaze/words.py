@@ -67,6 +67,24 @@ def share_between(low: float, high: float) -> str:
     return f"between {percent_down(low)} and {percent_up(high)}" if " to " in text else text
 
 
+def spaced_percent(text: str) -> str:
+    """A percentage as people give it, with a space before its sign.
+
+    >>> spaced_percent("25%"), spaced_percent("0.5")
+    ('25 %', '0.5')
+    """
+    return text.replace("%", " %")
+
+
+def percent_of_up(value: float, whole: float) -> str:
+    """A value in percent of a whole, rounded up to four digits; empty if the whole is zero.
+
+    >>> percent_of_up(0.30001, 1.2), percent_of_up(0.1, 0.0)
+    ('25.01 %', '')
+    """
+    return f"{rounded_up(100.0 * value / whole, 4)} %" if whole > 0.0 else ""
+
+
 def rounded_down(value: float, digits: int = 3) -> str:
     """A number rounded down to some significant digits.
 

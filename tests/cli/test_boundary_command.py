@@ -132,7 +132,7 @@ def test_words_for_what_is_rare(run: Runner, stored: Path, undrawn: None, capsys
     facts |= {"starts": 2, "undecided": undecided, "enclaves": [enclave] * 12}
     summary = msgspec.convert(facts, BoundarySummary)
     assert "From theta = 0" in reach_text(summary)
-    for words in ("2 components", "3 undecided pieces", "1e-09"):
+    for words in ("2 components", "3 undecided pieces", "1e−9"):
         assert words in certainty_text(summary)
     describe_boundary(summary)
     assert "and 2 more" in capsys.readouterr().out

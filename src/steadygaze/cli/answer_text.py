@@ -13,12 +13,14 @@ from ..words import (
     counted,
     named_theta,
     number_text,
+    percent_of_up,
     rounded,
     rounded_down,
     rounded_up,
     sentence,
     share_text,
     shown_value,
+    spaced_percent,
     total_seconds,
 )
 
@@ -113,7 +115,7 @@ def delta_text(summary: AnswerFacts) -> str:
     text, value = summary.delta.text, number_text(summary.delta.value)
     if summary.measure != DISTANCE:
         return summary.measure.threshold_words(summary.stated, 5)
-    return f"{value} ({text.removesuffix('%')} % of the original maps)" if text.endswith("%") else value
+    return f"{value} ({spaced_percent(text)} of the original maps)" if text.endswith("%") else value
 
 
 def nearest_text(summary: Summary, name: str) -> str:
@@ -134,9 +136,9 @@ def kept_text(summary: Summary) -> str:
     """The share of AR at other thresholds; those of distances are relative to the size of the original maps."""
     if summary.measure != DISTANCE:
         found = {text: share for text, share in (summary.at_threshold or {}).items() if isinstance(share, tuple)}
-        return "; ".join(f"at {text.replace('%', ' %')}: {share_text(*share)}" for text, share in found.items())
+        return "; ".join(f"at {spaced_percent(text)}: {share_text(*share)}" for text, share in found.items())
     kept = {name: bounds for name, bounds in (summary.ar_at_delta or {}).items() if isinstance(bounds, tuple)}
-    shares = "; ".join(f"at {name.removesuffix('%')} %: {share_text(*bounds)}" for name, bounds in kept.items())
+    shares = "; ".join(f"at {spaced_percent(name)}: {share_text(*bounds)}" for name, bounds in kept.items())
     return f"{shares} (of the original maps' size, {number_text(summary.delta.map_size)})"
 
 
@@ -150,7 +152,8 @@ def enough_text(summary: Summary) -> str:
     enough, size, is_map = (summary.ar_at_delta or {})["all"], summary.delta.map_size, summary.boxes is None
     if not isinstance(enough, float):
         return f"unknown: {'the map is partial' if is_map else 'not proved'}"
-    share = f" ({rounded_up(100.0 * enough / size, 4)} % of the original maps)" if size > 0.0 else ""
+    percent = percent_of_up(enough, size)
+    share = f" ({percent} of the original maps)" if percent else ""
     # Boxes have wide bounds if these suffice for the question.
     return f"{'from' if is_map else 'from at most'} δ = {rounded_up(enough, 8)}{share}, kinks aside"
 

@@ -11,7 +11,7 @@ from ..labels import Property
 from ..results.boundary_summary import BoundarySummary, reach_sentence
 from ..results.summary import kinks_text
 from ..tolerances import TOUCH
-from ..words import counted, named_theta, number_text, percent_up, share_text
+from ..words import counted, named_theta, number_text, percent_up, rounded, share_text
 from .answer_text import Facts, property_text, question_text
 from .printing import numbers_table, print_facts, print_places
 
@@ -46,7 +46,7 @@ def certainty_text(summary: BoundarySummary) -> str:
 def _certainty(summary: BoundarySummary) -> Iterator[str]:
     undecided, is_map = summary.undecided, summary.method == "map"
     what = "the pieces of the map" if is_map else "boxes and regions"
-    yield f"Based on {what}; two of them touch if their common side is wider than {TOUCH:g} of the domain."
+    yield f"Based on {what}; two of them touch if their common side is wider than {rounded(TOUCH, 2)} of the domain."
     if summary.starts > 1:
         yield (
             f"At theta = 0, {summary.starts} components that satisfy the property meet; all of them count as reachable."

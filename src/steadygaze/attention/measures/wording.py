@@ -4,7 +4,7 @@ import math
 from abc import ABC, abstractmethod
 from typing import ClassVar, NamedTuple
 
-from ...words import ALL_DIGITS, rounded, rounded_down
+from ...words import ALL_DIGITS, rounded, rounded_down, spaced_percent
 
 GRADIENT = "gradient"
 NONE = "no attention: the maps are zero everywhere"
@@ -33,7 +33,7 @@ class Stated(NamedTuple):
     @property
     def percent(self) -> str:
         """A relative threshold with a space before the percent sign."""
-        return f"{self.text.removesuffix('%')} %"
+        return spaced_percent(self.text)
 
     def of_maps(self, what: str) -> str:
         """A quantity of the maps as a noun phrase.

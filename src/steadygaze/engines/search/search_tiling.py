@@ -29,7 +29,7 @@ from ...results.samples import Doubts, Sample, chosen_sizes
 from ...results.summary import ties_sentences
 from ...results.tiling import TileLabels, Tiling
 from ...tolerances import AREA, FEASIBILITY
-from ...words import percent_down, percent_up
+from ...words import percent_down, percent_up, rounded
 from .search_arrays import pack_search, visited_part
 from .visited import ATTENTIONS, CLASSIFICATIONS, BoundaryPart, Holds, Visited
 from .visited_shares import unknown_shares, visited_ties
@@ -336,7 +336,9 @@ def _basis(tiling: SearchTiling, verdict: Verdict) -> str:
         f"except on kinks, {size}: strips along the borders of the regions, as wide as an error divided by a slope"
     )
     if tiling.question.perturbed.domain.dimension > 3:
-        exceptions += f"; the borders are found by linear programs with a tolerance of {FEASIBILITY:g} of the domain"
+        exceptions += (
+            f"; the borders are found by linear programs with a tolerance of {rounded(FEASIBILITY, 2)} of the domain"
+        )
     if tiling.is_covering:
         first = _covering(tiling, verdict, exceptions)
     elif verdict is Verdict.NOT_ROBUST:
@@ -361,8 +363,8 @@ def _basis(tiling: SearchTiling, verdict: Verdict) -> str:
 def _covering(tiling: SearchTiling, verdict: Verdict, exceptions: str) -> str:
     """The guarantee of a search that visited the whole domain, with the outcome of the proof for every theta."""
     visited = (
-        f"The visited regions cover the domain up to tolerances: their volumes add up to it within {AREA:g}. The "
-        "property holds on each of them"
+        f"The visited regions cover the domain up to tolerances: their volumes add up to it within {rounded(AREA, 2)}. "
+        "The property holds on each of them"
     )
     if verdict is Verdict.ROBUST:
         return (

@@ -25,12 +25,14 @@ from ...words import (
     is_factor,
     margin_text,
     percent_down,
+    percent_of_up,
     percent_up,
     plain_name,
     rounded,
     rounded_up,
     share_between,
     shown_value,
+    spaced_percent,
     total_seconds,
 )
 from ..drawing.colours import JOINT, KEPT, UNKNOWN
@@ -135,15 +137,14 @@ def delta_rows(summary: Summary) -> list[tuple[str, str, str]]:
         return _share_threshold_rows(summary)
     size, kept = summary.delta.map_size, dict(summary.ar_at_delta or {})
     needed = kept.pop("all", None)
-    percents = {name: name.removesuffix("%") for name in kept}
     rows = [
-        (f"{percents[name]} % (δ = {rounded(float(percents[name]) / 100 * size)})", *_ends(bounds))
+        (f"{spaced_percent(name)} (δ = {rounded(float(name.removesuffix('%')) / 100 * size)})", *_ends(bounds))
         for name, bounds in kept.items()
         if isinstance(bounds, tuple)
     ]
     if isinstance(needed, float):
-        share = f"{rounded_up(100.0 * needed / size, 4)} % " if size > 0.0 else ""
-        rows.append((f"{share}(δ = {rounded_up(needed, 8)}), kinks aside", "100 %", "100 %"))
+        text = f"{percent_of_up(needed, size)} (δ = {rounded_up(needed, 8)}), kinks aside".lstrip()
+        rows.append((text, "100 %", "100 %"))
     return rows
 
 
@@ -151,7 +152,7 @@ def _share_threshold_rows(summary: Summary) -> list[tuple[str, str, str]]:
     """`delta_rows` for properties whose thresholds are shares or cosines."""
     measure, kept = summary.measure, dict(summary.at_threshold or {})
     needed = kept.pop("all", None)
-    rows = [(text.replace("%", " %"), *_ends(share)) for text, share in kept.items() if isinstance(share, tuple)]
+    rows = [(spaced_percent(text), *_ends(share)) for text, share in kept.items() if isinstance(share, tuple)]
     if isinstance(needed, float):
         rows.append((f"{measure.reached_text(needed)}, kinks aside", "100 %", "100 %"))
     return rows
