@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .labels import Property, Status, Verdict
     from .network.model import Model, read_model
     from .perturbation import Brightness, Darkness, Patch, Perturbation, Translate, parse_spec
-    from .presets.run import PresetAnswer, PresetResult
+    from .presets.answering import PresetAnswer, PresetResult
     from .results.point import Point
     from .results.result import Result
 
@@ -44,7 +44,7 @@ _PLACES = {
     "labels": ("Property", "Status", "Verdict"),
     "network.model": ("Model", "read_model"),
     "perturbation": ("Brightness", "Darkness", "Patch", "Perturbation", "Translate", "parse_spec"),
-    "presets.run": ("PresetAnswer", "PresetResult"),
+    "presets.answering": ("PresetAnswer", "PresetResult"),
     "results.point": ("Point",),
     "results.result": ("Result",),
 }

@@ -13,8 +13,8 @@ from .compare.comparison import Comparison, compare_results
 from .engines import AUTO, RunPlan, load
 from .engines.contract import Goal, Progress, RunOptions, RunWords, Until
 from .errors import OptionError
+from .presets.answering import PresetAnswer, PresetResult, image_shape, refuse_options, run_preset
 from .presets.lists import find_preset
-from .presets.run import PresetAnswer, PresetResult, image_shape, refuse_options, run_preset
 from .question import ImageLike, ModelLike, PerturbationsLike, Question, make_question
 from .results.export import check_what, make_table, write_table
 from .results.result import Result

@@ -56,7 +56,7 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Inequality:
     """A sign and a number in [0,1] to compare a share with."""
 
     sign: str
@@ -65,7 +65,7 @@ class Comparison:
     def __str__(self) -> str:
         """The comparison for people.
 
-        >>> str(Comparison(">=", 0.9)), str(Comparison("<=", 0.1))
+        >>> str(Inequality(">=", 0.9)), str(Inequality("<=", 0.1))
         ('0.9', 'at most 0.1')
         """
         return {">=": "", ">": "more than ", "<=": "at most ", "<": "less than "}[self.sign] + f"{self.number:g}"
@@ -93,14 +93,14 @@ class Term:
     number: float
 
     @property
-    def comparison(self) -> Comparison:
+    def inequality(self) -> Inequality:
         """The sign and the number."""
-        return Comparison(self.sign, self.number)
+        return Inequality(self.sign, self.number)
 
     def judge(self, area: Areas, verdict: Verdict) -> Outcome:
         """Judge the proved bounds of the share."""
         low, high = area[self.name]
-        return self.comparison.judge(low, high)
+        return self.inequality.judge(low, high)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import pytest
 from steadygaze.api import load, verify
 from steadygaze.attention import enclosed_sums
 from steadygaze.attention.options import AttentionOptions
-from steadygaze.attention.polynomials import Forms, Monomials, Parts, monomials
+from steadygaze.attention.polynomials import ConvexParts, LocalForms, Monomials, monomials
 from steadygaze.budget import Budget, Limits
 from steadygaze.engines.map.whole_map import MapTiling
 from steadygaze.engines.refine.pointwise import PointPasses
@@ -231,8 +231,8 @@ def test_planted_errors_are_caught(monkeypatch):
         patch.setattr(Monomials, "expanded", lambda self, own, at: shifts(self, _without_mixed(self, own), at))
         assert faulty("distance", "input-x-gradient", PLANE)
     with monkeypatch.context() as patch:  # half of every remainder
-        norms = Forms._norms
-        patch.setattr(Forms, "_norms", lambda self, squares, other: _halved(norms(self, squares, other)))
+        norms = LocalForms._norms
+        patch.setattr(LocalForms, "_norms", lambda self, squares, other: _halved(norms(self, squares, other)))
         assert faulty("distance")
 
 
@@ -258,7 +258,7 @@ def test_forms_enclose_polynomials(dimension, degree):
     rng, powers = np.random.default_rng([dimension, degree]), monomials(dimension, degree)
     for width in (1e-3, 0.1, 0.5):
         corners = 0.25 + width * rng.random((40, 6, dimension))
-        parts = Parts.of(corners.reshape(-1, dimension), 6 * np.arange(41))
+        parts = ConvexParts.of(corners.reshape(-1, dimension), 6 * np.arange(41))
         origin = 0.1 * rng.random((40, dimension))
         first, second = (rng.normal(size=(40, 3, len(powers))) for _ in range(2))
         first[:, :, 0] += np.abs(first).sum(axis=2)
@@ -289,7 +289,7 @@ def test_norms_of_affine_functions_are_enclosed_tightly():
             coefficients[:, :, powers.table[i, j]] += products[:, :, i, j]
     for width in (1e-3, 0.3):
         corners = 0.25 + width * rng.random((40, 5, 2))
-        parts = Parts.of(corners.reshape(-1, 2), 5 * np.arange(41))
+        parts = ConvexParts.of(corners.reshape(-1, 2), 5 * np.arange(41))
         origin = np.zeros((40, 2))
         form = powers.enclose(coefficients, np.zeros((40, 3)), origin, parts, are_squares=True).roots()
         points = np.einsum("nsv,nvd->nsd", rng.dirichlet(np.ones(5), (40, 30)), corners).reshape(-1, 2)

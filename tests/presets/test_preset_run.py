@@ -11,9 +11,9 @@ import steadygaze as sg
 from steadygaze.budget import Budget, Limits
 from steadygaze.errors import OptionError, StoreError
 from steadygaze.labels import Verdict
-from steadygaze.presets import run as preset_run
+from steadygaze.presets import answering as preset_run
+from steadygaze.presets.answering import PresetAnswer, PresetResult
 from steadygaze.presets.lists import PRESETS
-from steadygaze.presets.run import PresetAnswer, PresetResult
 
 OPTIONS = {"property": "cr", "method": "refine", "goal": "verdict", "threads": 1}
 

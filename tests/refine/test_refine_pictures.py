@@ -10,11 +10,11 @@ from matplotlib.text import Text
 
 from steadygaze.labels import Kept
 from steadygaze.report.drawing.colours import CHANGED, KEPT, UNKNOWN
-from steadygaze.report.drawing.sections import make_sections
+from steadygaze.report.drawing.plane_sections import make_sections
 from steadygaze.report.figures.boundary import boundary_figure
 from steadygaze.report.figures.map import make_views, map_figure
 from steadygaze.report.figures.strip import line_through, profile
-from steadygaze.report.wording import extent_text
+from steadygaze.report.titles import extent_text
 from support.stand_ins.made_up_refinements import (
     LINE,
     MOVING,

@@ -17,10 +17,10 @@ from matplotlib.text import Text
 from steadygaze.api import verify
 from steadygaze.budget import Budget, Limits
 from steadygaze.report.drawing import colours, raster
-from steadygaze.report.drawing.sections import make_sections
+from steadygaze.report.drawing.plane_sections import make_sections
 from steadygaze.report.drawing.sheet import drawing_settings
 from steadygaze.report.figures.map import make_views, map_figure
-from steadygaze.report.wording import share_not_reached
+from steadygaze.report.titles import share_not_reached
 from steadygaze.results.result import Result
 from steadygaze.words import percent_up, rounded, share_text
 

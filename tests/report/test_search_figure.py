@@ -12,7 +12,7 @@ import steadygaze
 from steadygaze import Budget
 from steadygaze.report.drawing import raster
 from steadygaze.report.drawing.colours import JOINT, KEPT, MIXED
-from steadygaze.report.drawing.sections import make_sections
+from steadygaze.report.drawing.plane_sections import make_sections
 from steadygaze.report.figures import draw_result
 from steadygaze.report.figures.visited import common_rows, make_search_views, outlined
 from steadygaze.results.result import Result

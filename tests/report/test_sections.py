@@ -12,8 +12,8 @@ from steadygaze.api import verify
 from steadygaze.budget import Budget, Limits
 from steadygaze.polytopes import Polyhedra
 from steadygaze.report.drawing import raster
+from steadygaze.report.drawing.plane_sections import make_sections
 from steadygaze.report.drawing.raster import borders_between
-from steadygaze.report.drawing.sections import make_sections
 from steadygaze.report.figures.map import make_views, map_figure
 from steadygaze.results.result import Result
 

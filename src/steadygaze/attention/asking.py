@@ -86,7 +86,7 @@ class AttentionFacts(Struct, frozen=True):
         )
 
 
-class Asked(NamedTuple):
+class AskedAttention(NamedTuple):
     """The requested property of attention: measure, threshold, distance or norm, mask as given, classes as given."""
 
     measure: Measure
@@ -128,7 +128,7 @@ def asked_attention(
     dist: str | None = None,
     mask: MaskLike | None = None,
     classes: str | Sequence[int] | None = None,
-) -> Asked:
+) -> AskedAttention:
     """Parse the options about attention, before any file is read; raises OptionError."""
     measure = Measure.parse(attention)
     text = own_threshold(measure, thresholds)
@@ -142,7 +142,7 @@ def asked_attention(
     if mask is None and measure.needs_mask:
         raise OptionError(f"attention {measure.name} needs a mask: give a grey PNG of the image's size, or {EXAMPLE}")
     measure, threshold = measure.with_threshold(measure.default if text is None else text)
-    return Asked(
+    return AskedAttention(
         measure,
         threshold,
         measure.norm or Distance.parse("l2" if dist is None else dist),

@@ -12,7 +12,7 @@ from ..tolerances import LEAST, MORE, UNIT, gamma
 from .inconsistency import Inconsistency
 from .measures import Border
 from .measures.distance import DISTANCE
-from .polynomials import Parts
+from .polynomials import ConvexParts
 from .spans import up_to
 
 
@@ -61,7 +61,7 @@ class EnclosedLoss:
             setattr(found, name, getattr(self, name)[chosen])
         return found
 
-    def strips(self, parts: Parts, limit: float) -> Strips:
+    def strips(self, parts: ConvexParts, limit: float) -> Strips:
         """Where the losses are at most a limit, on parts. Holds over the real numbers."""
         border = self._border(parts, limit)
         form = border.form
@@ -90,16 +90,16 @@ class EnclosedLoss:
         kept, lost = np.where(is_kept, np.inf, np.where(is_lost, -np.inf, kept)), np.where(is_lost, -np.inf, lost)
         return Strips(up_to(kept, ends), up_to(lost, ends), ends, reach, along, gap, doubt, floor)
 
-    def reach(self, parts: Parts) -> np.ndarray:
+    def reach(self, parts: ConvexParts) -> np.ndarray:
         """Bounds (N, 2) of the losses on parts."""
         return self._border(parts, 0.0).reach
 
-    def remainder(self, parts: Parts, limit: float) -> np.ndarray:
+    def remainder(self, parts: ConvexParts, limit: float) -> np.ndarray:
         """How far (N,) the border may be from a plane on parts, in units of the loss."""
         form = self._border(parts, limit).form
         return form.high[:, 0] - form.low[:, 0]
 
-    def _border(self, parts: Parts, limit: float) -> Border:
+    def _border(self, parts: ConvexParts, limit: float) -> Border:
         with np.errstate(invalid="ignore", over="ignore"):
             forms = self.layout.powers.enclose(
                 self.coefficients, self.errors * MORE, self.origins, parts, are_squares=self.are_squares

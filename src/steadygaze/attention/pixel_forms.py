@@ -32,7 +32,7 @@ class PixelForms(NamedTuple):
     is_nothing: np.ndarray
 
 
-class WholeForms(NamedTuple):
+class RegionForms(NamedTuple):
     """All pixels less a baseline on N regions: functions (N, pixels, D+1), constants first, of t − origin.
 
     off and largest (N, pixels): bounds on their errors, and on their sizes; is_nothing (N,): as in `PixelForms`.
@@ -86,7 +86,7 @@ class PixelLines:
             own[-1] = (weight[self.still] * (self.factor + self.factor_error)).max(initial=0.0)
         return found
 
-    def whole(self, shapes: Polytopes, *, is_signed: bool) -> WholeForms:
+    def whole(self, shapes: Polytopes, *, is_signed: bool) -> RegionForms:
         """All pixels on regions, as functions of t − origin; rounding relative to their sizes is not counted."""
         found = self.forms(shapes, gamma(2 * ROUNDINGS), is_signed=is_signed)
         count, pixels = len(found.slope), len(self.line_of)
@@ -100,4 +100,4 @@ class PixelLines:
         off[:, self.moving], off[:, self.still] = found.error[:, line], self.factor_error
         largest[:, self.moving] = found.largest[:, line]
         largest[:, self.still] = self.factor + self.factor_error
-        return WholeForms(functions, off, largest, found.is_nothing)
+        return RegionForms(functions, off, largest, found.is_nothing)

@@ -14,7 +14,7 @@ ROUNDINGS = 512
 """More than the roundings of an expansion: up to 35 terms, each a few factors and up to 6 times a coefficient."""
 
 
-class Parts(NamedTuple):
+class ConvexParts(NamedTuple):
     """N convex parts: corners (V, D), those of part n are starts[n]:starts[n+1]; middles and half widths (N, D)."""
 
     points: np.ndarray
@@ -23,7 +23,7 @@ class Parts(NamedTuple):
     half: np.ndarray
 
     @classmethod
-    def of(cls, points: np.ndarray, starts: np.ndarray) -> "Parts":
+    def of(cls, points: np.ndarray, starts: np.ndarray) -> "ConvexParts":
         """The parts with given corners."""
         low, high = (
             end.reduceat(points, starts[:-1], axis=0) if len(starts) > 1 else np.zeros((0, points.shape[1]))
@@ -46,11 +46,11 @@ class Parts(NamedTuple):
         return found
 
     @property
-    def middles(self) -> "Parts":
+    def middles(self) -> "ConvexParts":
         """The middles of the parts alone."""
-        return Parts(self.middle, np.arange(len(self.middle) + 1), self.middle, 0.0 * self.half)
+        return ConvexParts(self.middle, np.arange(len(self.middle) + 1), self.middle, 0.0 * self.half)
 
-    def narrowed(self, axis: int) -> "Parts":
+    def narrowed(self, axis: int) -> "ConvexParts":
         """The parts, half as wide along an axis, with the same middles."""
         scale = np.where(np.arange(self.middle.shape[1]) == axis, 0.5, 1.0)
         middle = self.middle[self.owner]
@@ -74,14 +74,14 @@ class Squares(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Forms:
+class LocalForms:
     """Functions on N convex parts, k on each: value + slope · (t − middle), up to a remainder between low and high.
 
     value, low, high (N, k); slope (N, k, D). least and most (N, k) enclose the functions on their parts. size (N, k):
     the sum of all |terms|, which rounding is relative to. squares: for sums of squares of affine functions.
     """
 
-    parts: Parts
+    parts: ConvexParts
     value: np.ndarray
     slope: np.ndarray
     low: np.ndarray
@@ -91,10 +91,10 @@ class Forms:
     size: np.ndarray
     squares: Squares | None = None
 
-    def one(self, number: int) -> "Forms":
+    def one(self, number: int) -> "LocalForms":
         """One of the functions, as (N, 1)."""
         chosen = slice(number, number + 1)
-        found = Forms(self.parts, *(getattr(self, name)[:, chosen] for name in COLUMNS))
+        found = LocalForms(self.parts, *(getattr(self, name)[:, chosen] for name in COLUMNS))
         squares = None if self.squares is None else Squares(*(part[:, chosen] for part in self.squares))
         return replace(found, squares=squares)
 
@@ -103,24 +103,24 @@ class Forms:
         """Which functions (N, k) are zero everywhere, for sure."""
         return (self.size == 0.0) & (self.most <= 8.0 * LEAST)
 
-    def widened(self, error: np.ndarray) -> "Forms":
+    def widened(self, error: np.ndarray) -> "LocalForms":
         """Functions that differ from these by at most an error (N, k)."""
         return replace(
             self, low=self.low - error, high=self.high + error, least=self.least - error, most=self.most + error
         )
 
-    def rounded(self) -> "Forms":
+    def rounded(self) -> "LocalForms":
         """The forms with room for the roundings of a few operations."""
         return self.widened(gamma(ROUNDINGS) * self.size + LEAST)
 
-    def sharper(self) -> "Forms":
+    def sharper(self) -> "LocalForms":
         """The forms, rounded, with enclosures as narrow as the planes around the functions make them."""
         first, last = self.parts.ends_of(self.parts.along(self.slope))
         least = np.fmax(self.least, self.value + first + self.low)
         most = np.fmin(self.most, self.value + last + self.high)
         return replace(self, least=least, most=most).rounded()
 
-    def less(self, number: float) -> "Forms":
+    def less(self, number: float) -> "LocalForms":
         """The functions minus a number of at least 0."""
         found = replace(
             self, value=self.value - number, least=self.least - number, most=self.most - number,
@@ -128,11 +128,13 @@ class Forms:
         )  # fmt: skip
         return found.rounded()
 
-    def negated(self) -> "Forms":
+    def negated(self) -> "LocalForms":
         """The functions times −1."""
-        return Forms(self.parts, -self.value, -self.slope, -self.high, -self.low, -self.most, -self.least, self.size)
+        return LocalForms(
+            self.parts, -self.value, -self.slope, -self.high, -self.low, -self.most, -self.least, self.size
+        )
 
-    def roots(self) -> "Forms":
+    def roots(self) -> "LocalForms":
         """The square roots of functions that are not negative, whatever their enclosures say.
 
         √q − a q lies between its smaller end and 1 / (4 a), for any a > 0; a belongs to the chord.
@@ -145,13 +147,13 @@ class Forms:
         top = np.where(is_zero, most, 0.25 / np.where(is_zero, 1.0, share))
         size = share * self.size + 2.0 * most
         with np.errstate(invalid="ignore"):
-            found = Forms(
+            found = LocalForms(
                 self.parts, share * self.value, share[..., None] * self.slope,
                 share * self.low + ends, share * self.high + top, least, most, size,
             )  # fmt: skip
         return found.rounded() if self.squares is None else self._norms(self.squares, found.rounded())
 
-    def _norms(self, squares: Squares, other: "Forms") -> "Forms":
+    def _norms(self, squares: Squares, other: "LocalForms") -> "LocalForms":
         """The roots of sums of squares of affine functions: norms, which are convex; `other` where they may be 0.
 
         A norm lies above its tangent, and below the plane parallel to it through the highest corner. Let P be the
@@ -169,30 +171,30 @@ class Forms:
         least = np.maximum(other.least, centre + parts.ends_of(along)[0] - off)
         most = np.minimum(other.most, parts.ends_of(roots)[1] + off)
         size = 4.0 * centre + np.abs(slope).sum(axis=2)
-        found = Forms(parts, centre, slope, -off, np.maximum(top, 0.0) + off, least, most, size).rounded()
+        found = LocalForms(parts, centre, slope, -off, np.maximum(top, 0.0) + off, least, most, size).rounded()
         columns = {
             name: np.where(is_far[..., None] if name == "slope" else is_far, getattr(found, name), getattr(other, name))
             for name in COLUMNS
         }
-        return Forms(parts, **columns)
+        return LocalForms(parts, **columns)
 
-    def total(self) -> "Forms":
+    def total(self) -> "LocalForms":
         """The sum of all functions, (N, 1)."""
-        return Forms(self.parts, *(getattr(self, name).sum(axis=1, keepdims=True) for name in COLUMNS)).sharper()
+        return LocalForms(self.parts, *(getattr(self, name).sum(axis=1, keepdims=True) for name in COLUMNS)).sharper()
 
-    def plus(self, other: "Forms", factor: float | np.ndarray) -> "Forms":
+    def plus(self, other: "LocalForms", factor: float | np.ndarray) -> "LocalForms":
         """These functions plus a multiple of others, by one factor or one for each (N, k)."""
         ends = [(factor * low, factor * high) for low, high in ((other.low, other.high), (other.least, other.most))]
         (low, high), (least, most) = (np.sort(np.stack(pair), axis=0) for pair in ends)
         slope = self.slope + np.broadcast_to(factor, other.value.shape)[..., None] * other.slope
-        found = Forms(
+        found = LocalForms(
             self.parts, self.value + factor * other.value, slope,
             self.low + low, self.high + high, self.least + least, self.most + most,
             self.size + np.abs(factor) * other.size,
         )  # fmt: skip
         return found.sharper()
 
-    def times(self, other: "Forms") -> "Forms":
+    def times(self, other: "LocalForms") -> "LocalForms":
         """The products of functions that are not negative."""
         (first, last), (start, end) = ((np.maximum(forms.least, 0.0), forms.most) for forms in (self, other))
         ours, theirs = 0.5 * (first + last), 0.5 * (start + end)
@@ -200,7 +202,7 @@ class Forms:
         rest = 0.25 * (last - first) * (end - start)
         value = ours * other.value + theirs * self.value - ours * theirs
         slope = ours[..., None] * other.slope + theirs[..., None] * self.slope
-        found = Forms(
+        found = LocalForms(
             self.parts, value, slope,
             ours * other.low + theirs * self.low - rest, ours * other.high + theirs * self.high + rest,
             first * start, last * end,
@@ -280,8 +282,8 @@ class Monomials:
         return found
 
     def enclose(
-        self, coefficients: np.ndarray, error: np.ndarray, origin: np.ndarray, parts: Parts, *, are_squares: bool
-    ) -> Forms:
+        self, coefficients: np.ndarray, error: np.ndarray, origin: np.ndarray, parts: ConvexParts, *, are_squares: bool
+    ) -> LocalForms:
         """Polynomials (N, k, M) of t − origin (N, D) with errors (N, k), as forms on parts; |t − origin| is at most 1.
 
         The terms of degree two and more are bounded on the box around each part. are_squares: some are sums of squares
@@ -296,7 +298,7 @@ class Monomials:
         high = np.where(is_even, np.maximum(rest, 0.0), np.abs(rest)).sum(axis=2)
         least, most = parts.ends_of(parts.along(slope))
         size = np.abs(coefficients).sum(axis=2)
-        found = Forms(parts, value, slope, low, high, value + least + low, value + most + high, size)
+        found = LocalForms(parts, value, slope, low, high, value + least + low, value + most + high, size)
         found = found.widened(error).rounded()
         if not are_squares:
             return found

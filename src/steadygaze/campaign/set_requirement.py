@@ -83,7 +83,7 @@ class Problem:
     def bounds(self, term: Term) -> tuple[float, float]:
         """Proved bounds of the share that a term compares."""
         if self.is_misclassified:
-            return (0.0, 0.0) if term.comparison.asks_more else (1.0, 1.0)
+            return (0.0, 0.0) if term.inequality.asks_more else (1.0, 1.0)
         return self.area.get(term.name, (0.0, 1.0))
 
     def judge(self, requirement: Requirement) -> Outcome:
@@ -100,7 +100,7 @@ class Problem:
         if self.status is None:
             return "has not ended"
         terms = [term for term in requirement.terms if isinstance(term, Term) and term.name in self.area]
-        known = [f"{term.name} {share_text(*self.bounds(term))} ({term.comparison} required)" for term in terms]
+        known = [f"{term.name} {share_text(*self.bounds(term))} ({term.inequality} required)" for term in terms]
         known += [self.verdict.value] if len(terms) < len(requirement.terms) and self.area else []
         return ", ".join([*known, *([f"{self.status}: {self.reason}"] if self.reason else [])]) or str(self.status)
 
@@ -198,7 +198,7 @@ class SetRequirement:
         assert isinstance(term, Term)
         ends = zip(*(problem.bounds(term) for problem in problems), strict=True)
         low, high = (KINDS[self.kind]([Fraction(float(end)) for end in each]) for each in ends)
-        return term.comparison.judge(low, high), f"{self.kind} {term.name} {share_text(*_outward(low, high))}"
+        return term.inequality.judge(low, high), f"{self.kind} {term.name} {share_text(*_outward(low, high))}"
 
     def _judge_part(self, problems: Sequence[Problem], outcomes: Sequence[Outcome]) -> tuple[Outcome, str]:
         units: dict[str, list[Outcome]] = {}
@@ -218,7 +218,7 @@ class SetRequirement:
         if term is None:
             return 0.0
         low, high = problem.bounds(term)
-        return low + high if term.comparison.asks_more else -low - high
+        return low + high if term.inequality.asks_more else -low - high
 
 
 def _outward(low: Fraction, high: Fraction) -> tuple[float, float]:

@@ -79,8 +79,8 @@ def verify(
             else "--perturb and --preset are missing; give one of them, see steadygaze verify --help"
         )
     if preset is not None:
+        from ..presets.answering import refuse_options  # noqa: PLC0415 (slow to import)
         from ..presets.lists import find_preset  # noqa: PLC0415 (slow to import)
-        from ..presets.run import refuse_options  # noqa: PLC0415 (slow to import)
 
         find_preset(preset)
         refuse_options({"resume": resume, "require": require}, method)

@@ -19,8 +19,8 @@ from ..errors import StoreError, not_writable
 from ..labels import Joint, Kept, Label
 from ..report import FORMATS
 from ..report.drawing.colours import CHANGED, FAINT_INK, JOINT, KEPT, UNKNOWN, Row
+from ..report.drawing.plane_sections import Section, make_sections
 from ..report.drawing.raster import BLOCK, colour_grid, hatch_grid, owners_on_grid
-from ..report.drawing.sections import Section, make_sections
 from ..report.drawing.sheet import ROW, Sheet, name_axis, write_figure
 from ..report.figures.map import SMALLEST_SHARE_SHOWN
 from ..results.directory import atomic_directory, atomic_file, check_file, write_json

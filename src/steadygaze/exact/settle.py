@@ -18,6 +18,7 @@ from ..compound import Compound
 from ..errors import OptionError
 from .deciding import decide_point, is_certain
 from .exact_network import ExactNetwork
+from .exact_pixels import ExactPixels, parts_by_cell, polytope_parts, unit_corner
 from .layer_walk import (
     CLIP_STAGES,
     LimitReachedError,
@@ -30,7 +31,6 @@ from .layer_walk import (
     walk,
 )
 from .network_forms import WholeForms
-from .pixel_forms import ExactPixels, parts_by_cell, polytope_parts, unit_corner
 from .simplices import ConvexPart
 
 

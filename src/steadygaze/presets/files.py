@@ -13,7 +13,7 @@ from ..report.page import fill
 from ..results.directory import atomic_file, write_json
 from ..results.result import Result
 from ..words import percent_up, share_text
-from .run import PresetAnswer, PresetResult
+from .answering import PresetAnswer, PresetResult
 
 ANSWER, REPORT, PICTURE = "preset.json", "report.html", "comparison.png"
 

@@ -13,7 +13,7 @@ from ..attention.enclosed import EnclosedLoss
 from ..attention.factored import Corners, planes, reach_between
 from ..attention.inconsistency import Inconsistency
 from ..attention.map_errors import MapErrors
-from ..attention.polynomials import Parts
+from ..attention.polynomials import ConvexParts
 from ..attention.spans import Spans
 
 
@@ -149,7 +149,7 @@ def _label(curves: Inconsistency, spans: Spans, delta: float, slack: np.ndarray)
     if curves.layout is not None:
         assert spans.shapes is not None
         loss = EnclosedLoss(curves, curves.curve, spans.origins, slack[curves.curve])
-        own = loss.strips(Parts.of(spans.shapes.points, spans.shapes.starts), delta)
+        own = loss.strips(ConvexParts.of(spans.shapes.points, spans.shapes.starts), delta)
         return AttentionLabels(delta, own.inner, own.outer, own.ends, own.reach, own.along)
     found = curves.measure.slabs(curves, spans.taus, delta, slack)
     inner, outer, ends = (spans.place(slab) for slab in (found.inner, found.outer, spans.taus))

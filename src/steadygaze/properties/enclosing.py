@@ -12,7 +12,7 @@ import numpy as np
 from ..attention.enclosed import EnclosedLoss, Strips
 from ..attention.inconsistency import Inconsistency
 from ..attention.map_errors import MapErrors
-from ..attention.polynomials import Parts
+from ..attention.polynomials import ConvexParts
 from ..attention.spans import Spans
 from ..budget import OPTIONAL, Budget, is_over
 from ..polytopes import Cut, Polytopes, join_polytopes
@@ -106,8 +106,8 @@ def enclose_attention(
     return _over_regions(labels, own.region, len(regions)), joint
 
 
-def _parts(polytopes: Polytopes) -> Parts:
-    return Parts.of(polytopes.points, polytopes.starts)
+def _parts(polytopes: Polytopes) -> ConvexParts:
+    return ConvexParts.of(polytopes.points, polytopes.starts)
 
 
 def _is_open(strips: Strips, delta: float) -> np.ndarray:
@@ -206,7 +206,7 @@ def _halved(leaves: _Leaves, loss: EnclosedLoss, delta: float, base: int) -> tup
     return _Leaves(polytopes, leaves.origin[origin], found), made
 
 
-def _best_axes(loss: EnclosedLoss, parts: Parts, along: np.ndarray, delta: float) -> np.ndarray:
+def _best_axes(loss: EnclosedLoss, parts: ConvexParts, along: np.ndarray, delta: float) -> np.ndarray:
     """The axis (N,) to halve each part across: for the fewest parts, its planes come closest together.
 
     A cut across the strip leaves one half without it; a cut along the strip leaves both halves with a part of it.

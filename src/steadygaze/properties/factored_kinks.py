@@ -9,7 +9,7 @@ from ..attention.factored import Corners, reach_between
 from ..attention.inconsistency import Inconsistency
 from ..attention.map_errors import SingleCurves
 from ..attention.measures.distance import DISTANCE
-from ..attention.polynomials import Parts
+from ..attention.polynomials import ConvexParts
 from ..attention.spans import Spans
 from ..bounds.bounder import Bounder
 from ..budget import Budget, is_over
@@ -88,7 +88,7 @@ def _reach(curves: Inconsistency, corners: Corners, spans: Spans, slack: np.ndar
     """Bounds (N, 2) of the losses between corners; slack (N,) bounds errors of gradients."""
     if curves.layout is None:
         return reach_between(curves, corners, slack)
-    return EnclosedLoss(curves, curves.curve, spans.origins, slack).reach(Parts.of(*corners))
+    return EnclosedLoss(curves, curves.curve, spans.origins, slack).reach(ConvexParts.of(*corners))
 
 
 def _near_hull(vertices: np.ndarray, inside: list[int]) -> np.ndarray:

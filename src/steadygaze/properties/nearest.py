@@ -69,7 +69,7 @@ class Violations:
             for strip in self.strips_of(int(self.strips[place])):
                 if len(strip):
                     low = min(low, polytopes.distance_to_hull(compound.zero_in_t, strip))
-        return rounded_down(low)
+        return less_rounding(low)
 
     def nearest(self, low: float) -> Nearest:
         """The nearest proved violation, with a given lower bound."""
@@ -157,7 +157,7 @@ def attention_strips(joint: JointPieces, piece: int) -> Iterator[np.ndarray]:
         yield joint.polytopes.clip_hull(joint.polytopes[piece], np.append(along, -last))
 
 
-def rounded_down(distance: float) -> float:
+def less_rounding(distance: float) -> float:
     """A distance minus the rounding of its computation; never below 0."""
     return distance if np.isinf(distance) else max(0.0, distance * (1 - 1e-12) - 1e-12)
 

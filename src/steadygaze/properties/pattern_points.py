@@ -19,8 +19,8 @@ from ..tolerances import DOUBT, LEAST, OWN, UNIT, gamma
 from .value_numbers import ZERO, NumberedGraph, ValueNumbers
 
 if TYPE_CHECKING:
+    from ..exact.exact_pixels import ExactPixels
     from ..exact.network_forms import WholeForms
-    from ..exact.pixel_forms import ExactPixels
 
 
 MOST_NUMBERED = 100_000_000
@@ -41,7 +41,7 @@ class PatternPoints:
 
     @cached_property
     def _forms(self) -> "ExactPixels":
-        from ..exact.pixel_forms import ExactPixels  # noqa: PLC0415 (rarely needed)
+        from ..exact.exact_pixels import ExactPixels  # noqa: PLC0415 (rarely needed)
 
         return ExactPixels(self.compound.perturbed)
 

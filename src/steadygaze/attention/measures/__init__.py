@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..filters import Intervals
     from ..inconsistency import Inconsistency
     from ..masks import Mask
-    from ..polynomials import Forms
+    from ..polynomials import LocalForms
 
 NO_ATTENTION = 3.0
 """The loss of a map that is zero everywhere: no limit allows it. All other losses are at most 2 (a cosine of −1)."""
@@ -66,7 +66,7 @@ class Border(NamedTuple):
     It is 0 wherever a map is zero everywhere. reach (N, 2) encloses the loss.
     """
 
-    form: "Forms"
+    form: "LocalForms"
     reach: np.ndarray
 
 
@@ -219,7 +219,7 @@ class Measure(Wording):
         """Write the polynomials of N regions to out (N, k, M+1): coefficients, and bounds on their errors."""
         raise NotImplementedError(f"losses of {self.name} are no functions of polynomials")
 
-    def border(self, forms: "Forms", limit: float, error: np.ndarray) -> Border:
+    def border(self, forms: "LocalForms", limit: float, error: np.ndarray) -> Border:
         """Where the loss is at most a limit, from the polynomials on N parts; error (N,) bounds that of the maps."""
         raise NotImplementedError(f"losses of {self.name} are no functions of polynomials")
 

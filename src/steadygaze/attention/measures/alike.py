@@ -16,7 +16,7 @@ from .wording import Clauses, Stated
 if TYPE_CHECKING:
     from ..filters import Intervals
     from ..inconsistency import Inconsistency
-    from ..polynomials import Forms
+    from ..polynomials import LocalForms
 
 STEPS = np.linspace(0.0, 1.0, 9)
 """Where the cosine is computed along a range of τ."""
@@ -96,7 +96,7 @@ class Alike(Measure):
         """⟨G, E⟩, |G|² and |E|²."""
         polynomial_sums.add_cosines(sums, out)
 
-    def border(self, forms: "Forms", limit: float, error: np.ndarray) -> Border:
+    def border(self, forms: "LocalForms", limit: float, error: np.ndarray) -> Border:
         across, ours, theirs = forms.one(0), forms.one(1).roots(), forms.one(2).roots()
         sizes, error = ours.times(theirs), error[:, None]
         # |G| and |E| change by at most the error, ⟨G, E⟩ by as much times the sizes of both.

@@ -18,7 +18,7 @@ from .wording import Clauses, Stated
 if TYPE_CHECKING:
     from ..filters import Intervals
     from ..inconsistency import Inconsistency
-    from ..polynomials import Forms
+    from ..polynomials import LocalForms
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class Inconsistent(Measure):
         """The square of the distance of every class."""
         polynomial_sums.add_distances(sums, out)
 
-    def border(self, forms: "Forms", limit: float, error: np.ndarray) -> Border:
+    def border(self, forms: "LocalForms", limit: float, error: np.ndarray) -> Border:
         found = forms.roots().total().widened(error[:, None])
         reach = np.stack([np.maximum(found.least[:, 0], 0.0), found.most[:, 0]], axis=1)
         return Border(found.less(limit), reach)

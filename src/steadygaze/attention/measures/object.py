@@ -27,7 +27,7 @@ from .wording import TOO_LARGE, Clauses, Stated
 if TYPE_CHECKING:
     from ..filters import Intervals
     from ..inconsistency import Inconsistency
-    from ..polynomials import Forms
+    from ..polynomials import LocalForms
 
 STOOD = 1e-12
 """Replaces WEIGHT_ERROR where the moved weights leave the mass unchanged: nothing moved, or whole pixels did."""
@@ -185,7 +185,7 @@ class OnObject(Measure):
             mass = np.abs(out[:, 1, :-1]).sum(axis=1) + out[:, 1, -1]
             out[:, 0, -1] += WEIGHT_ERROR * mass
 
-    def border(self, forms: "Forms", limit: float, error: np.ndarray) -> Border:
+    def border(self, forms: "LocalForms", limit: float, error: np.ndarray) -> Border:
         outside, mass = forms.one(0), forms.one(1)
         found = outside.plus(mass, -limit).widened((1.0 + limit) * error[:, None])
         least, most = mass.least[:, 0] - error, mass.most[:, 0] + error

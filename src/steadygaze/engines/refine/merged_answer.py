@@ -18,7 +18,7 @@ from ...labels import ATTENTIONS, CLASSIFICATIONS, Kept, Label, Property, Verdic
 from ...polytopes import box_polytopes, join_polytopes
 from ...properties.classification import Pieces
 from ...properties.joint import JointPieces, Shares, shares
-from ...properties.nearest import DEPTHS, INSIDE, Nearest, rounded_down
+from ...properties.nearest import DEPTHS, INSIDE, Nearest, less_rounding
 from ...question import Question
 from ...results.answer import Answer
 from ...results.delta_answer import DeltaAnswer, zero_bounds, zero_volumes
@@ -368,7 +368,7 @@ def _nearest_box(answer: MergedAnswer, codes: np.ndarray) -> Nearest:
         label, attention = answer.parted.codes(answer.delta)
         may_violate = (label if codes is answer.label_codes else attention) != Kept.YES
         away[is_parted] = np.maximum(away[is_parted], answer.parted.distances(zero, half, may_violate))
-    low = rounded_down(float(away[may_fail].min(initial=np.inf)))
+    low = less_rounding(float(away[may_fail].min(initial=np.inf)))
     fails = bounded[codes[bounded] == Kept.NO]
     if not len(fails):
         return Nearest(low, np.inf, None, None)

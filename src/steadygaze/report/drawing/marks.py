@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 
 from .colours import INK, PAPER
-from .sections import Section
+from .plane_sections import Section
 from .sheet import BADGE, BADGE_SIZE, DASHES, Sheet
 
 NUMBERS = 0.35

@@ -21,7 +21,7 @@ from ...compiling import compiled
 from ...polytopes import Adjacency
 from ...polytopes.grid import owners_on_grid
 from .colours import HATCH, HATCHED, INK, View
-from .sections import Section
+from .plane_sections import Section
 from .sheet import name_axis
 
 MOST_VECTOR_PIECES = 1500
@@ -62,7 +62,7 @@ def average_colours(owners: np.ndarray, table: np.ndarray, block: int, picture: 
             picture[row, column, 3] = min(max(picture[row, column, 3], 0.0), 1.0)
 
 
-class Tiles(PolyCollection):
+class TilePatches(PolyCollection):
     """Polygons with paths that exist already (see `section_paths`)."""
 
     def set_verts(self, verts: Any, closed: bool = True) -> None:
@@ -133,11 +133,11 @@ def add_pieces(axes: Axes, section: Section, view: View, owners: np.ndarray | No
         return
     shapes, own, is_hatched = section_paths(section), view.colours[section.piece], view.is_hatched[section.piece]
     # A thin line of its own colour around each polygon closes the seams that antialiasing leaves between neighbours.
-    collection = Tiles(shapes, facecolors=own, edgecolors=own, linewidths=0.4, zorder=-4)
+    collection = TilePatches(shapes, facecolors=own, edgecolors=own, linewidths=0.4, zorder=-4)
     axes.add_collection(collection, autolim=False)
     if is_hatched.any():
         chosen = [shapes[place] for place in np.flatnonzero(is_hatched)]
-        lines = Tiles(
+        lines = TilePatches(
             chosen, facecolors="none", edgecolors=[to_rgba(INK, 0.55)], linewidths=0.0, hatch=HATCH, zorder=-3.5
         )
         axes.add_collection(lines, autolim=False)

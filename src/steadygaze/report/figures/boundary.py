@@ -24,10 +24,10 @@ from ..drawing.colours import CHANGED_INK, INK, UNKNOWN, WINNERS, Row
 from ..drawing.exhibits import CAPTION, Exhibit, checked_thetas, choose_beside, show_image, write_caption
 from ..drawing.marks import mark_section
 from ..drawing.outlines import image_outlines
+from ..drawing.plane_sections import Section, make_sections
 from ..drawing.raster import add_lines, add_picture, all_pixel_owners, colour_grid, hatch_grid, name_axes, set_limits
-from ..drawing.sections import Section, make_sections
 from ..drawing.sheet import HEADER, ROW, Sheet, write_figure, write_header
-from ..wording import KEPT_WORDS, attention_text, delta_text, extent_text, subject_text
+from ..titles import KEPT_WORDS, attention_text, delta_text, extent_text, subject_text
 
 LEFT, GAP, AXIS = 0.85, 0.35, 0.6
 SECTION_TITLE = 0.2

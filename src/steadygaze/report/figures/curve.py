@@ -11,7 +11,7 @@ from ...errors import OptionError
 from ...results.result import Result
 from ..drawing.colours import DELTA_LINE, FAINT_INK, INK
 from ..thresholds import DeltaCurve, make_delta_curve, make_thresholds
-from ..wording import subject_text
+from ..titles import subject_text
 
 
 def curve_figure(result: Result) -> Figure:

@@ -20,10 +20,10 @@ from ..drawing import colours as palette
 from ..drawing.colours import DELTA_LINE, HATCH, INK, JOINT, KEPT, UNKNOWN, Lines, Row, View
 from ..drawing.exhibits import Exhibit, choose_exhibits
 from ..drawing.marks import NUMBERS, mark_along, mark_section
+from ..drawing.plane_sections import DrawnPieces, Section, drawn_pieces, make_sections
 from ..drawing.raster import draw_view, name_axes, pixel_owners, section_borders
-from ..drawing.sections import DrawnPieces, Section, drawn_pieces, make_sections
 from ..drawing.sheet import HEADER, ROW, Sheet, write_header
-from ..wording import (
+from ..titles import (
     attention_text,
     border_text,
     delta_text,

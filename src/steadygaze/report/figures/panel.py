@@ -8,10 +8,10 @@ from ...errors import OptionError
 from ...labels import Property
 from ...results.result import Result
 from ..drawing.colours import HATCHED, INK, PHASE, Row, View
+from ..drawing.plane_sections import make_sections
 from ..drawing.raster import draw_view, name_axes, pixel_owners
-from ..drawing.sections import make_sections
 from ..drawing.sheet import printable
-from ..wording import share_not_reached
+from ..titles import share_not_reached
 from .map import make_views
 from .visited import draw_visited, make_search_views
 

@@ -11,10 +11,10 @@ from ...words import counted, rounded
 from ..drawing.colours import View
 from ..drawing.exhibits import CAPTION, Exhibit, checked_thetas, path_thetas, show_image, write_caption
 from ..drawing.marks import NUMBERS, add_dashes, mark_along, mark_section
+from ..drawing.plane_sections import Section, make_sections
 from ..drawing.raster import draw_view, name_axes, pixel_owners
-from ..drawing.sections import Section, make_sections
 from ..drawing.sheet import HEADER, ROW, Sheet, write_header
-from ..wording import extent_text, share_not_reached, subject_text
+from ..titles import extent_text, share_not_reached, subject_text
 from .map import make_views
 
 WIDTH, LEFT, RIGHT = 13.0, 0.4, 0.3

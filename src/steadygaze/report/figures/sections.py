@@ -25,7 +25,7 @@ from ...words import caption_theta, percent_up, share_text, shown_text
 from ..drawing.colours import CHANGED, DELTA_LINE, FAINT_INK, INK, JOINT, KEPT, UNKNOWN, Row
 from ..drawing.exhibits import nearest_to_zero
 from ..drawing.sheet import HEADER, ROW, Sheet, write_header
-from ..wording import delta_text, extent_text, subject_text, verdict_text
+from ..titles import delta_text, extent_text, subject_text, verdict_text
 
 MOST_SHOWN = 6
 """Parameters in one figure; among more, it shows those that alone change margin and attention most."""

@@ -41,7 +41,7 @@ from ..drawing.exhibits import (
 from ..drawing.marks import NUMBERS, mark_along
 from ..drawing.outlines import image_outlines
 from ..drawing.sheet import HEADER, Sheet, name_axis, write_header
-from ..wording import attention_text, delta_text, extent_text, subject_text
+from ..titles import attention_text, delta_text, extent_text, subject_text
 
 WIDTH, LEFT, RIGHT = 13.0, 0.4, 0.45
 CURVE_NAMES, STRIP_NAMES = 1.5, 1.3

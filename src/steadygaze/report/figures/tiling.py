@@ -29,10 +29,10 @@ from ..drawing.colours import (
     joint_label,
     make_region_view,
 )
+from ..drawing.plane_sections import Section, edge_segments, make_sections
 from ..drawing.raster import add_lines, add_not_reached, add_pieces, name_axes, pixel_owners, set_limits
-from ..drawing.sections import Section, edge_segments, make_sections
 from ..drawing.sheet import HEADER, ROW, Sheet, write_header
-from ..wording import delta_text, extent_text, share_not_reached, subject_text
+from ..titles import delta_text, extent_text, share_not_reached, subject_text
 from .visited import not_visited_rows, write_search_header
 
 LEFT, RIGHT, GAP, WIDE_GAP = 0.85, 0.35, 0.5, 0.75

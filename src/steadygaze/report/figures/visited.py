@@ -31,10 +31,10 @@ from ..drawing.colours import (
     make_region_view,
 )
 from ..drawing.marks import add_dashes, mark_section
+from ..drawing.plane_sections import Section, domain_of, make_sections
 from ..drawing.raster import add_pieces, name_axes, pixel_owners, polygons_of, set_limits
-from ..drawing.sections import Section, domain_of, make_sections
 from ..drawing.sheet import HEADER, ROW, Sheet, name_axis, write_header
-from ..wording import verdict_text
+from ..titles import verdict_text
 from .strip import name_delta
 
 LEFT, RIGHT, GAP = 0.85, 0.4, 0.5

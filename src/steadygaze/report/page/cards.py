@@ -30,7 +30,7 @@ from ..drawing.exhibits import CLOSEST_VIOLATION, ShownMaps, is_apart
 from ..drawing.outlines import Outline, image_outlines, map_outlines
 from ..drawing.sheet import figure_bytes
 from ..figures.boundary import boundary_figure
-from ..wording import KEPT_WORDS
+from ..titles import KEPT_WORDS
 
 ENLARGED = 8
 """Sides of pixels in pictures with outlines."""

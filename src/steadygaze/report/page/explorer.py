@@ -24,7 +24,7 @@ from ...tolerances import MAX_MAP_PARAMETERS
 from ...words import counted, shown_at_zero, shown_value
 from ..drawing.exhibits import NEARER
 from ..thresholds import Thresholds
-from ..wording import border_text, share_not_reached
+from ..titles import border_text, share_not_reached
 from . import fill, read_asset, visible
 from .bokeh_figures import figure_item, library_script
 from .merged_areas import GRID, MOST_LINES, NO_AREA, Merged, merge_grid, merge_tiles

@@ -16,8 +16,8 @@ from ...polytopes import Polygons
 from ...polytopes.grid import ASIDE, owners_on_grid
 from ...results.label_grid import NOTHING, LabelGrid
 from ...results.result import Result
+from ..drawing.plane_sections import make_sections
 from ..drawing.raster import borders_between
-from ..drawing.sections import make_sections
 from ..thresholds import Thresholds
 from .tiles import Plane, Tiles
 
