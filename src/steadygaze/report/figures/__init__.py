@@ -1,4 +1,7 @@
-"""Figures of results: the request is checked, the module of its kind draws the figure, and its files are written."""
+"""Figures of results: the request is checked, the module of its kind draws the figure, and its files are written.
+
+`draw_panel` draws one view of a result into axes of the caller.
+"""
 
 from collections.abc import Sequence
 from importlib import import_module
@@ -8,20 +11,28 @@ from weakref import WeakKeyDictionary
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 from numpy.typing import ArrayLike
 
 from ...errors import OptionError
+from ...labels import Property
 from ...results.result import Result
 from ...suggestions import did_you_mean
 from ...tolerances import MAX_MAP_PARAMETERS
+from ..drawing.colours import HATCHED, INK, PHASE, Row, View
 from ..drawing.exhibits import MOST_SHOWN
-from ..drawing.sheet import drawing_settings, figure_bytes, figure_files, refuse_in_the_way, write_figure
+from ..drawing.plane_sections import make_sections
+from ..drawing.raster import draw_view, name_axes, pixel_owners
+from ..drawing.sheet import drawing_settings, figure_bytes, figure_files, printable, refuse_in_the_way, write_figure
 from ..figure_kinds import KINDS, FigureKind
-from .map import map_figure
-from .panel import draw_panel
+from ..titles import share_not_reached
+from .map import make_views, map_figure
 from .sections import sections_figure
 from .tiling import BY
-from .visited import search_figure
+from .visited import draw_visited, make_search_views, search_figure
+
+PROPERTIES = tuple(one.value for one in Property)
 
 
 class Wishes(TypedDict, total=False):
@@ -181,3 +192,50 @@ def check_drawable(kind: str, result: Result, most: int | None) -> None:
     if most is not None and count > most:
         other = "" if result.tiling.is_search else "use sections, path or strip, or "
         raise OptionError(f"{kind} shows up to {most} parameters, but the result has {count}; {other}leave some out")
+
+
+def draw_panel(result: Result, axes: Axes, by: str) -> Axes:
+    """Draw the label ("cr"), the attention ("ar") or both; of three parameters the first section."""
+    if by not in PROPERTIES:
+        raise OptionError(f"unknown by {by!r}; expected {', '.join(PROPERTIES)}")
+    is_search = result.tiling.is_search
+    section, *others = make_sections(result, may_be_grid=not is_search)
+    view = _search_view(result, by) if is_search else _map_view(result, [section, *others], by)
+    if is_search:
+        draw_visited(axes, result, view, section, pixel_owners(section))
+    else:
+        draw_view(axes, section, view, pixel_owners(section), is_partial=share_not_reached(result) > 0.0)
+    name_axes(axes, section)
+    title = f"{view.title} ({section.place})" if section.place else view.title
+    axes.set_title(printable(title), fontsize=10, parse_math=False)
+    legend = axes.legend(
+        handles=[_handle(row) for row in view.rows], loc="upper center", bbox_to_anchor=(0.5, -0.13), fontsize=8,
+        frameon=False,
+    )  # fmt: skip
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+    return axes
+
+
+def _map_view(result: Result, sections: list, by: str) -> View:
+    return dict(zip(PROPERTIES, make_views(result, sections), strict=True))[by]
+
+
+def _search_view(result: Result, by: str) -> View:
+    """The view of a search for a property; OptionError if the search does not answer it."""
+    views = [view for view in make_search_views(result) if view.title != PHASE.title]
+    asked = [name for name in PROPERTIES if len(views) == len(PROPERTIES) or name == result.question.property.value]
+    if by not in asked:
+        raise OptionError(f"this search answers only {', '.join(asked)}; leave by out")
+    return views[asked.index(by)]
+
+
+def _handle(row: Row) -> Patch | Line2D:
+    """The entry of a legend for a row of a table."""
+    text = printable(f"{row.text}  {row.share}".rstrip())
+    if row.is_line:
+        return Line2D([], [], color=row.colour, linestyle="--" if row.is_dashed else "-", label=text)
+    if row.is_hatched:
+        return Patch(**HATCHED, label=text)
+    colour = row.colour if row.shades is None else row.shades(0.5)
+    return Patch(facecolor=colour, edgecolor=INK, linewidth=0.5, hatch=row.hatch, label=text)
