@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from steadygaze.api import load, verify
-from steadygaze.attention import enclosed_sums
+from steadygaze.attention import enclosed
 from steadygaze.attention.options import AttentionOptions
 from steadygaze.attention.polynomials import ConvexParts, LocalForms, Monomials, monomials
 from steadygaze.budget import Budget, Limits
@@ -216,11 +216,9 @@ def faulty(asked="distance", method="gradient", specs=SHIFT, **options):
 
 def test_planted_errors_are_caught(monkeypatch):
     assert not faulty("object") and not faulty("distance")
-    whole = enclosed_sums._in_cell
+    whole = enclosed._in_cell
     with monkeypatch.context() as patch:  # mask and expected maps do not move
-        patch.setattr(
-            enclosed_sums, "_in_cell", lambda compound, maps, cell: _unmoved(whole(compound, maps, cell), maps)
-        )
+        patch.setattr(enclosed, "_in_cell", lambda compound, maps, cell: _unmoved(whole(compound, maps, cell), maps))
         assert faulty("object") and faulty("distance")
     with monkeypatch.context() as patch:  # another class
         usual = AttentionOptions.targets

@@ -33,7 +33,7 @@ from .options import AttentionOptions
 from .rows import Maps, blank_maps, compress, lay_out
 
 if TYPE_CHECKING:
-    from .enclosed_sums import NumberShape
+    from .enclosed import NumberShape
 
 # How many blocks of patterns to aim for, and their sizes. A thread computes a block in a row, its first pattern from
 # scratch.
@@ -141,7 +141,7 @@ def original_maps(compound: Compound, options: AttentionOptions) -> np.ndarray:
 def expected_maps(compound: Compound, cell: KnotCell, original: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
     """Expected maps at the low end of a cell, and their change per unit of θ_T; None if they do not move.
 
-    Maps that move along two axes stay as they are: see `enclosed_sums`.
+    Maps that move along two axes stay as they are: see `enclosed`.
     """
     moved = None if compound.perturbed.has_enclosed_maps else compound.perturbed.transport(original, cell)
     if moved is None:

@@ -9,7 +9,7 @@ import numpy as np
 from ..compound import Compound
 from ..regions.patterns import PatternTable, distinct_rows
 from ..regions.region import RegionSet
-from .enclosed_sums import EnclosedSums
+from .enclosed import EnclosedSums
 from .factored import FactoredSums
 from .gradients import allowed_flips
 from .inconsistency import (

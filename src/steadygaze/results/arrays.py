@@ -14,7 +14,7 @@ import numpy as np
 
 from ..accuracy import Accuracy
 from ..attention.distances import Distance
-from ..attention.enclosed_sums import NumberShape
+from ..attention.enclosed import NumberShape
 from ..attention.factored import number_count
 from ..attention.inconsistency import Inconsistency, SharedArray, cell_facts
 from ..attention.map_errors import MapErrors
