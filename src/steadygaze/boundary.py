@@ -7,6 +7,7 @@ is a component of the outermost boundary. Each such frontier is connected, becau
 has no holes.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -130,25 +131,79 @@ def find_boundary(compound: Compound, stopped: Stop | None, joint: JointPieces, 
     piece with only such facets belongs to neither C0 nor an enclave.
     """
     refuse_boundary(compound, stopped)
-    polytopes, volumes = joint.polytopes, joint.polytopes.volumes
+    polytopes = joint.polytopes
     kept, strips = joint.kept(wanted)
     adjacency = polytopes.touching()
     reachable, starts = _reachable(compound, joint, adjacency, kept == Kept.YES)
-    frontier = _frontier(adjacency, reachable)
+    return assemble_boundary(
+        compound,
+        wanted,
+        volumes=polytopes.volumes,
+        kept=kept,
+        strips=strips,
+        region=joint.pieces.region,
+        is_border=polytopes.on_border(joint.pieces.cuts, compound.domain.dimension),
+        at_zero=polytopes.contain(compound.zero_in_t),
+        reachable=reachable,
+        starts=starts,
+        frontier=_frontier(adjacency, reachable),
+        outside=_labelled(adjacency, ~reachable),
+        nearest=lambda enclaves: [nearest_theta(compound, polytopes, pieces) for pieces in enclaves],
+        farthest=_farthest(compound, joint, reachable),
+    )
+
+
+def assemble_boundary(
+    compound: Compound,
+    wanted: Property,
+    *,
+    volumes: np.ndarray,
+    kept: np.ndarray,
+    strips: np.ndarray,
+    region: np.ndarray,
+    is_border: np.ndarray,
+    at_zero: np.ndarray,
+    reachable: np.ndarray,
+    starts: int,
+    frontier: Adjacency,
+    outside: np.ndarray,
+    nearest: Callable[[Sequence[np.ndarray]], list[np.ndarray]],
+    farthest: np.ndarray | None,
+) -> Boundary:
+    """The boundary, from facts about the pieces (P,) and the facets of C0.
+
+    is_border, at_zero: whether a piece has a facet on the border of the domain, or contains zero. outside (P,): the
+    facet-connected component of the complement of C0, −1 in C0. nearest: the theta nearest to zero of each of several
+    sets of pieces. The other arguments are as in `Boundary`.
+    """
     # Undecided pieces beside C0, and around zero itself, could belong to C0.
-    zero = compound.zero_in_t
-    beside = np.union1d(frontier.second, np.flatnonzero(polytopes.contain(zero) & ~reachable))
+    beside = np.union1d(frontier.second, np.flatnonzero(at_zero & ~reachable))
     components: list[Component] = []
-    enclaves: list[Enclave] = []
-    enclosed = reachable.copy()
-    is_border = polytopes.on_border(joint.pieces.cuts, compound.domain.dimension)
-    for pieces, facets in _parts(adjacency, reachable, frontier):
-        shared = _shared(joint, pieces, facets, frontier)
+    enclosed, inside = reachable.copy(), list[tuple[dict[str, Any], np.ndarray]]()
+    for pieces, facets in _parts(outside, frontier):
+        shared = {
+            "pieces": pieces,
+            "share": float(volumes[pieces].sum()),
+            "facets": facets,
+            "measure": float(frontier.measure[facets].sum()),
+            "inner": np.unique(region[frontier.first[facets]]),
+            "outer": np.unique(region[frontier.second[facets]]),
+        }
         if is_border[pieces].any():
             components.append(Component(**shared, touches_border=_touches_border(compound, facets, frontier)))
         else:
             enclosed[pieces] = True
-            enclaves.append(Enclave(**shared, **_inside(compound, joint, pieces, kept)))
+            inside.append((shared, pieces))
+    enclaves = [
+        Enclave(
+            **shared,
+            regions=np.unique(region[pieces]),
+            satisfying_share=float(volumes[pieces[kept[pieces] == Kept.YES]].sum()),
+            theta=theta,
+            distance=float(np.linalg.norm(theta)),
+        )
+        for (shared, pieces), theta in zip(inside, nearest([pieces for _, pieces in inside]), strict=True)
+    ]
     return Boundary(
         wanted=wanted,
         volumes=volumes,
@@ -159,7 +214,7 @@ def find_boundary(compound: Compound, stopped: Stop | None, joint: JointPieces, 
         frontier=frontier,
         components=tuple(sorted(components, key=lambda part: -part.measure)),
         enclaves=tuple(sorted(enclaves, key=lambda part: -part.share)),
-        farthest=_farthest(compound, joint, reachable),
+        farthest=farthest,
         undecided=beside[kept[beside] == Kept.UNKNOWN],
         strip_share=float(strips[reachable].sum() + strips[beside].sum()),
     )
@@ -183,14 +238,20 @@ def refuse_boundary(compound: Compound, stopped: Stop | None) -> None:
 def _labelled(adjacency: Adjacency, chosen: np.ndarray) -> np.ndarray:
     """For every piece (P,), the number of its facet-connected component among the chosen pieces; −1 if not chosen."""
     both = chosen[adjacency.first] & chosen[adjacency.second]
-    rows, columns = adjacency.first[both], adjacency.second[both]
+    labels = joined_labels(adjacency.first[both], adjacency.second[both], len(chosen))
+    return np.where(chosen, labels, -1)
+
+
+def joined_labels(first: np.ndarray, second: np.ndarray, count: int) -> np.ndarray:
+    """The number (count,) of the component of each of `count` nodes that edges from first (E,) to second (E,) join.
+
+    >>> joined_labels(np.array([0]), np.array([2]), 4).tolist()
+    [0, 1, 0, 2]
+    """
     from scipy.sparse.csgraph import connected_components  # noqa: PLC0415 (slow to import)
 
-    graph = scipy_sparse.coo_array(
-        (np.ones(len(rows), dtype=np.int8), (rows, columns)), shape=(len(chosen), len(chosen))
-    )
-    labels = connected_components(graph, directed=False)[1]
-    return np.where(chosen, labels, -1)
+    graph = scipy_sparse.coo_array((np.ones(len(first), dtype=np.int8), (first, second)), shape=(count, count))
+    return np.asarray(connected_components(graph, directed=False)[1])
 
 
 def _reachable(
@@ -211,30 +272,19 @@ def _frontier(adjacency: Adjacency, reachable: np.ndarray) -> Adjacency:
     return Adjacency(first, second, found.cut, found.measure, found.extent)
 
 
-def _parts(adjacency: Adjacency, reachable: np.ndarray, frontier: Adjacency) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The components of the complement that touch C0: their pieces, and their facets as indices into the frontier."""
-    labels = _labelled(adjacency, ~reachable)
+def _parts(labels: np.ndarray, frontier: Adjacency) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The components of the complement that touch C0: their pieces, and their facets as indices into the frontier.
+
+    labels (P,): the component of each piece.
+    """
     order, of_facet = np.argsort(labels, kind="stable"), labels[frontier.second]
-    facets = np.argsort(of_facet, kind="stable")
+    facets, ordered = np.argsort(of_facet, kind="stable"), labels[order]
     parts = []
     for label in np.unique(of_facet):
-        first, last = np.searchsorted(labels[order], [label, label + 1])
+        first, last = np.searchsorted(ordered, [label, label + 1])
         begin, end = np.searchsorted(of_facet[facets], [label, label + 1])
         parts.append((order[first:last], facets[begin:end]))
     return parts
-
-
-def _shared(joint: JointPieces, pieces: np.ndarray, facets: np.ndarray, frontier: Adjacency) -> dict[str, Any]:
-    """The fields that components and enclaves share."""
-    region = joint.pieces.region
-    return {
-        "pieces": pieces,
-        "share": float(joint.polytopes.volumes[pieces].sum()),
-        "facets": facets,
-        "measure": float(frontier.measure[facets].sum()),
-        "inner": np.unique(region[frontier.first[facets]]),
-        "outer": np.unique(region[frontier.second[facets]]),
-    }
 
 
 def _touches_border(compound: Compound, facets: np.ndarray, frontier: Adjacency) -> bool:
@@ -242,18 +292,7 @@ def _touches_border(compound: Compound, facets: np.ndarray, frontier: Adjacency)
     return bool(((along <= TOUCH) | (along >= 1.0 - TOUCH)).any())
 
 
-def _inside(compound: Compound, joint: JointPieces, pieces: np.ndarray, kept: np.ndarray) -> dict[str, Any]:
-    """The additional fields of enclaves."""
-    theta = _nearest(compound, joint.polytopes, pieces)
-    return {
-        "regions": np.unique(joint.pieces.region[pieces]),
-        "satisfying_share": float(joint.polytopes.volumes[pieces[kept[pieces] == Kept.YES]].sum()),
-        "theta": theta,
-        "distance": float(np.linalg.norm(theta)),
-    }
-
-
-def _nearest(compound: Compound, polytopes: Polytopes, pieces: np.ndarray) -> np.ndarray:
+def nearest_theta(compound: Compound, polytopes: Polytopes, pieces: np.ndarray) -> np.ndarray:
     """The theta (d,) in the pieces that is nearest to zero."""
     from scipy.optimize import nnls  # noqa: PLC0415 (slow to import)
 

@@ -144,6 +144,19 @@ def test_the_boundary_is_the_same(three: Three):
             assert found.reachable_share == pytest.approx(expected.reachable_share, abs=1e-6)
             assert len(found.components) == len(expected.components)
             assert len(found.enclaves) == len(expected.enclaves)
+            assert found.starts == expected.starts and len(found.undecided) == len(expected.undecided)
+            assert found.strip_share == pytest.approx(expected.strip_share, abs=1e-6)
+            assert found.enclosed_share == pytest.approx(expected.enclosed_share, abs=1e-6)
+            assert found.distance == pytest.approx(expected.distance, rel=1e-9)
+            for own, same in zip(
+                found.components + found.enclaves, expected.components + expected.enclaves, strict=True
+            ):
+                assert own.share == pytest.approx(same.share, abs=1e-6)
+                assert own.measure == pytest.approx(same.measure, rel=1e-9)
+                np.testing.assert_array_equal(own.inner, same.inner)
+                np.testing.assert_array_equal(own.outer, same.outer)
+            for own, same in zip(found.enclaves, expected.enclaves, strict=True):
+                assert own.distance == pytest.approx(same.distance, rel=1e-9)
 
 
 def test_the_kept_range_is_proved_by_all(three: Three):
@@ -204,12 +217,13 @@ def test_a_comparison_is_the_same(moving: Three):
         assert own.property is other.property
 
 
-def test_more_pieces_than_can_be_joined_are_refused_in_one_line(moving: Three, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(streamed_map, "MOST_JOINED", 100)
+def test_more_pieces_than_the_memory_holds_are_refused_in_one_line(moving: Three, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(streamed_map, "PIECE_BYTES", 2**40)
     fresh = load(moving.place)
-    with pytest.raises(OptionError, match=r"up to 100 regions; the map has 2,290: use show, report, export"):
-        fresh.boundary()
-    assert "up to 100 regions" in make_report(fresh)
+    with pytest.raises(OptionError, match=r"about .* GiB, but the memory limit is .* GiB; use show, boundary, report"):
+        make_figure("tiling", fresh)
+    assert "but the memory limit is" in make_report(fresh)
+    assert fresh.boundary().components
 
 
 @pytest.mark.parametrize("threads", [2, 3])

@@ -313,7 +313,7 @@ def boundary(
 
 
 def _draw(result: "Result", found: "Boundary", directory: Path, formats: Sequence[str]) -> list[Path]:
-    """Draw the boundary; if the pictures cannot be written, the answer is printed all the same."""
+    """Draw the boundary; if it cannot be drawn, the answer is printed all the same."""
     if not formats:
         return []
     import_matplotlib()
@@ -322,6 +322,6 @@ def _draw(result: "Result", found: "Boundary", directory: Path, formats: Sequenc
 
     try:
         return draw_boundary(result, found, directory / PICTURES, formats=formats)
-    except StoreError as error:
+    except (OptionError, StoreError) as error:
         print_notes([str(error)])
         return []

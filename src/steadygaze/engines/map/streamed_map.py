@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...boundary import Boundary, find_boundary, refuse_boundary
-from ...budget import Budget
+from ...boundary import Boundary, refuse_boundary
+from ...budget import Budget, resident_gib
 from ...errors import OptionError, StoreError
 from ...labels import Property, Stop
 from ...polytopes import Polytopes, join_polytopes
@@ -33,11 +33,13 @@ from ...results.result import Result
 from ...results.streamed_answer import ChunkFacts, StreamedAnswer, chunk_facts
 from ...results.tiling import MAP, TileLabels, Tiling, region_tiles
 from ...results.view import NumberedRegions, Region, Regions
+from .chunk_boundary import ChunkComponents, LoadedChunk, chunk_components, chunked_boundary, shared_cuts
 from .chunk_files import ChunkFiles, restore_files
 from .whole_map import map_guarantee
 
-MOST_JOINED = 2_000_000
-"""The most regions whose pieces are held in memory at once, where there is no other way: about a kilobyte each."""
+PIECE_BYTES = 1500
+"""The memory of a piece where all pieces are joined: with two parameters 220 bytes stay, 620 are in use while they are
+joined, and 1,020 while their neighbours are found; polyhedra take more."""
 
 INDEX = ("cells", *ACCURACY_ARRAYS)
 """The arrays that describe all chunks together."""
@@ -122,12 +124,12 @@ class StreamedMap(Tiling[StreamedAnswer]):
 
     def _each(self, ask: Callable[[Answers], Any]) -> list[Any]:
         """Call `ask` with every chunk and return the answers in order; no chunk stays in memory."""
+        return self._each_number(lambda number: ask(self.chunks.load_with_ids(number, is_kept=False)[0]))
 
-        def asked(number: int) -> Any:
-            return ask(self.chunks.load_with_ids(number, is_kept=False)[0])
-
+    def _each_number(self, ask: Callable[[int], Any]) -> list[Any]:
+        """Call `ask` with the number of every chunk, in several threads, and return the answers in order."""
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-            return list(pool.map(asked, range(len(self.chunks))))
+            return list(pool.map(ask, range(len(self.chunks))))
 
     @cached_property
     def _kinks(self) -> float:
@@ -135,11 +137,14 @@ class StreamedMap(Tiling[StreamedAnswer]):
         return kink_share(compound, accuracy, forward_errors(compound, accuracy))
 
     def _joined(self, delta: float) -> JointPieces:
-        """All pieces at once, with one table of cuts; OptionError if there are too many."""
-        if self.polytope_count > MOST_JOINED:
+        """All pieces at once, with one table of cuts; OptionError if they need more than the memory limit."""
+        needed = PIECE_BYTES * sum(facts.pieces for facts in self.answer(delta).facts) / 2**30
+        limit = (self.budget or Budget()).memory_gib
+        if resident_gib() + needed > limit:
             raise OptionError(
-                f"this needs all pieces of the map in memory, possible for up to {MOST_JOINED:,} regions; the map has "
-                f"{self.polytope_count:,}: use show, report, export or the figures map and path, or a smaller domain"
+                f"this needs all pieces of the map at once, about {needed:.3g} GiB, but the memory limit is "
+                f"{limit:.3g} GiB; use show, boundary, report, export or the figures map, path, curve and columns, or "
+                "a smaller domain"
             )
         tables, ids, parts = [], [], []
         for number in range(len(self.chunks)):
@@ -221,9 +226,19 @@ class StreamedMap(Tiling[StreamedAnswer]):
         return found.patterns[found.pattern[own]]
 
     def boundary(self, answer: StreamedAnswer, wanted: Property) -> Boundary:
-        # Refuse first: joining all pieces takes much memory.
-        refuse_boundary(self.question.compound, self.stopped)
-        return find_boundary(self.question.compound, self.stopped, answer.joint, wanted)
+        compound = self.question.compound
+        refuse_boundary(compound, self.stopped)
+        ids = self._each_number(lambda number: self.chunks.load_with_ids(number, is_kept=False)[1])
+        shared = shared_cuts(ids)
+        del ids
+
+        def components(number: int) -> ChunkComponents:
+            answers, own = self.chunks.load_with_ids(number, is_kept=False)
+            chunk = LoadedChunk(answers.at(answer.delta).joint, own)
+            return chunk_components(compound, chunk, int(self.chunks.first[number]), wanted, shared)
+
+        parts = self._each_number(components)
+        return chunked_boundary(compound, parts, wanted, shared, lambda number: answer.load(number).joint)
 
     def claims(self, answer: StreamedAnswer, kind: Violation, scale: float) -> Iterator[Claim]:
         return answer.claims(kind, scale)
