@@ -181,7 +181,7 @@ def assemble_boundary(
     components: list[Component] = []
     enclosed, inside = reachable.copy(), list[tuple[dict[str, Any], np.ndarray]]()
     for pieces, facets in _parts(outside, frontier):
-        shared = {
+        shared: dict[str, Any] = {
             "pieces": pieces,
             "share": float(volumes[pieces].sum()),
             "facets": facets,
