@@ -341,3 +341,17 @@ def test_a_run_without_regions_is_undecided(asked: str, explain: str):
     result = verify("M-FNN-100", "mnist:69993", specs, method="map", explain=explain, budget=late, **options)
     assert result.region_count == 0
     assert result.areas[Label.UNDECIDED] == (1.0, 1.0)
+
+
+def test_maps_without_attention_are_counted_by_parts():
+    """Whole regions would bound their share by 0.313."""
+    rng = np.random.default_rng([3, 9])
+    sizes = [(9, 3), (3, 2)]
+    layers = [(np.round(rng.normal(size=(b, a)), 3), np.round(0.3 * rng.normal(size=b), 3)) for a, b in sizes]
+    image, specs = (
+        rng.choice([0.0, 0.25, 0.5, 0.75, 1.0], (1, 3, 3)),
+        ["translate:dx=1:-1..1", "brightness:-0.25..0.25"],
+    )
+    asked = {"explain": "input-x-gradient", "attention": "alike", "gamma": 0.8, "property": "ar"}
+    low, high = ask(layers, image, specs, method="map", **asked).zero_share
+    assert low == pytest.approx(0.27145285, abs=1e-6) and low <= high < 0.285
