@@ -172,18 +172,35 @@ WALKING = 0.8
 OPTIONAL = 0.95
 """The share of the time limit after which optional work is left out: witnesses, shares at other δ, pictures."""
 
-CGROUPS = ("sys/fs/cgroup/memory.max", "sys/fs/cgroup/memory/memory.limit_in_bytes")
-
 
 @cache
 def container_gib(root: Path = Path("/")) -> float:
-    """The memory limit of the control group of this process in GiB; infinite if there is none."""
-    for name in CGROUPS:
-        try:
-            return int((root / name).read_text(encoding="ascii")) / 2**30
-        except (OSError, ValueError):
-            continue
-    return float("inf")
+    """The memory limit of the control group of this process, or of a group around it, in GiB; infinite if none has one.
+
+    Groups of version 1 have the controller `memory`, those of version 2 have no controllers in their line.
+    """
+    groups = root / "sys/fs/cgroup"
+    files = [groups / "memory.max", groups / "memory/memory.limit_in_bytes"]
+    try:
+        lines = (root / "proc/self/cgroup").read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError):
+        lines = []
+    for line in lines:
+        _, controllers, path = (line + "::").split(":")[:3]
+        place = groups if not controllers else groups / "memory" if "memory" in controllers.split(",") else None
+        parts = [part for part in path.split("/") if part not in ("", "..")]
+        if place is not None:
+            name = "memory.limit_in_bytes" if controllers else "memory.max"
+            files += [place.joinpath(*parts[:count], name) for count in range(1, len(parts) + 1)]
+    return min(map(_limit_gib, files))
+
+
+def _limit_gib(file: Path) -> float:
+    """The limit in GiB that the file of a control group states; infinite if it states none."""
+    try:
+        return int(file.read_text(encoding="ascii")) / 2**30
+    except (OSError, ValueError):
+        return float("inf")
 
 
 @cache

@@ -4,11 +4,12 @@ import _thread
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from steadygaze.budget import Budget, Limits
+from steadygaze.budget import Budget, Limits, container_gib
 from steadygaze.compound import Compound
 from steadygaze.images import read_image
 from steadygaze.network.model import read_model
@@ -171,6 +172,23 @@ def test_exhausted_before_the_first_region(
     assert part.polytopes.volumes.sum() == 0
     assert part.logits.shape == (0, 3, 10)
     assert_partial(compound, part, full)
+
+
+@pytest.mark.parametrize(
+    ("groups", "limits", "gib"),
+    [
+        ("0::/a/b\n", {"memory.max": "max", "a/memory.max": str(2**31), "a/b/memory.max": "max"}, 2.0),
+        ("3:cpu:/\n4:memory:/x\n", {"memory/x/memory.limit_in_bytes": str(2**30)}, 1.0),
+        ("0::/\n", {"memory.max": str(2**32)}, 4.0),
+        ("nothing\n", {}, np.inf),
+    ],
+)
+def test_limits_of_nested_groups_count(tmp_path: Path, groups: str, limits: dict[str, str], gib: float) -> None:
+    files = {"proc/self/cgroup": groups} | {f"sys/fs/cgroup/{file}": limits[file] for file in limits}
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert container_gib(tmp_path) == gib
 
 
 @pytest.mark.parametrize("threads", [1, 2])
