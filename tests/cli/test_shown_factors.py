@@ -42,7 +42,7 @@ def test_domain_verdict_and_json(run: Runner, tmp_path: Path) -> None:
     nearest = run("show", str(folder), "--json").json["nearest"]["CR"]["theta"]
     text = named_theta(["scale [×]"], nearest)
     assert text in " ".join(shown.out.split())
-    strip = ("figure", "strip", str(folder), "--out", str(tmp_path / "strip.png"), "--at")
+    strip = ("figure", "strip", str(folder), "--force", "--out", str(tmp_path / "strip.png"), "--at")
     assert run(*strip, "1.5").code == 0
     refused = run(*strip, "-0.25")
     assert refused.code == 2
