@@ -50,7 +50,7 @@ def test_both_tables_stand_beside_each_other(maker: ModuleType, tmp_path: Path):
     assert ["map", "200", "0", "4", "0", "0", "1", "1", "", "", "", ""] in rows
     assert ["gbs-AR", "800", "", "", "", "", "", "", "28", "3", "28", "1"] in rows
     # gbs-CR and gbs-AR on 100 and 200 neurons, bfs on 100.
-    assert "2 of 20 of our problems ended as Timeout or Failed; of the paper's, 50 of 300." in page
+    assert "2 of 20 problems ended as Timeout or Failed here, and 50 of 300 in the paper." in page
     assert "two cores of something" in page and "60 s and 4 GiB" in page and "Timeout, time limit of 60 s" in page
     assert "gbs-CR on 14,824 neurons" in page and "In 8 of 8 problems a part of the domain" in page
     assert str(store.head.commit) in page
@@ -111,7 +111,7 @@ def test_other_settings_do_not_stand_beside_the_papers(maker: ModuleType, tmp_pa
     page = maker.make_page(made_up(tmp_path, lambda task: visited(9), runs))
     beside = [line for line in page.splitlines() if line.startswith("| bfs, ")]
     assert [line.endswith("| 13 | 22 | 25 | 0 |") for line in beside] == [True, False]
-    assert "of the paper's, 25 of 60." in page
+    assert "and 25 of 60 in the paper." in page
 
 
 def test_the_sentence_of_the_perturbations_counts_what_was_compared(maker: ModuleType, tmp_path: Path):

@@ -149,7 +149,7 @@ BAD = [
     ('"photos"', '"photos"\nexpect = "11"', "expect '11': no such class"),
     ("[[models]]", '[[models]]\nclass_names = "some.csv"', "models 1.class_names has 3 names, but nets/M-FNN-"),
     ("CR >= 0.9", "CX >= 0.9", "runs 1: require 'CX >= 0.9': there is no share 'CX'"),
-    ("median CR >= 0.5", "95% of cats meet CR>=1", "campaign: require '95% of cats meet CR>=1': 'cats' cannot be"),
+    ("median CR >= 0.5", "95% of cats meet CR>=1", "campaign: require '95% of cats meet CR>=1': unknown unit 'cats'"),
     ('"CR >= 0.9"', "3", "runs 1.require is 3; expected a requirement such as"),
     ("[campaign]", '[campaign]\nkeep = "some"', "campaign.keep is 'some'; expected one of all, violations, none"),
     ('"refine"\ngoal = "verdict"', '"map"\ngoal = "verdict"', "runs 1.goal belongs to method refine, not map"),

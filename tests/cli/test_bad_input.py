@@ -72,7 +72,7 @@ CASES = [
     (("verify", *MODEL, *IMAGE, "--perturb", "rotate:-5..5", "--method", "map"), "use --method refine"),
     (("verify", *MODEL, *IMAGE, "--perturb", "rotate:-5..5", "--method", "gbs"), "use --method refine"),
     (("verify", *MODEL, *IMAGE, "--perturb", "rotate:-5..5", "--until", "exact"), "a share such as --until 0.001"),
-    (("verify", *MODEL, *IMAGE, "--perturb", "shift:dx=2,dy=2", "--method", "map"), "at once are curved"),
+    (("verify", *MODEL, *IMAGE, "--perturb", "shift:dx=2,dy=2", "--method", "map"), "at once (a shift) are curved"),
     (
         ("verify", *MODEL, *IMAGE, "--perturb", "translate:dx=2", "--perturb", "haze", "--method", "map"),
         "translate:dx=2 with haze, which depends on the pixels, is curved; use --method refine",

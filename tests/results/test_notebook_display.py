@@ -149,7 +149,7 @@ class TestTables:
         self, result: Result, monkeypatch: pytest.MonkeyPatch, library: str, method: str, extra: str
     ):
         monkeypatch.setitem(sys.modules, library, None)
-        with pytest.raises(OptionError, match=rf"{library} is not installed.*steadygaze\[{extra}\]") as refused:
+        with pytest.raises(OptionError, match=rf"{library} is not installed.*'\.\[{extra}\]'") as refused:
             getattr(result, method)()
         assert "\n" not in str(refused.value)
 

@@ -36,7 +36,7 @@ def old(results, tmp_path) -> Path:
 @pytest.mark.parametrize(
     ("module", "name"),
     [
-        (tiling, "write_arrays"), (store, "_picture"), (store, "_write_json"), (store, "_machine"),
+        (tiling, "write_arrays"), (store, "_picture"), (store, "write_json"), (store, "_machine"),
         (directory, "_flush"), (directory, "_put"),
     ],
 )  # fmt: skip
@@ -70,7 +70,7 @@ def test_crash_between_the_two_renamings_puts_the_old_result_back(results, old, 
 
 def test_new_directory_appears_whole_or_not_at_all(results, tmp_path, monkeypatch):
     with monkeypatch.context() as patched:
-        patched.setattr(store, "_write_json", crash)
+        patched.setattr(store, "write_json", crash)
         with pytest.raises(CrashError):
             save(results["line"], tmp_path / "new")
     assert list(tmp_path.iterdir()) == []

@@ -31,22 +31,22 @@ def overlaps(tops, sure, likely, out):
 
 
 @compiled
-def segment_slabs(tops, unsure, curve, taus, ends, sure, likely, k, limit, out):
+def segment_slabs(tops, unsure, curve, taus, ends, sure, likely, k, limit, largest, out):
     """Write the slabs and reach of losses that are constant on segments of τ to out (R, 6): inner, outer, reach.
 
     tops (Q, W): the k strongest pixels of each curve; unsure (Q,): how many of them are uncertain, −1 if unknown.
     curve (R,) and taus (R, 2): curve and range of τ of every region. ends (J + 1,), sure and likely (J, W): see
-    `Strongest`.
+    `Strongest`. largest: the largest loss, also of maps without attention.
     """
     for r in range(curve.shape[0]):
         q, low, high = curve[r], taus[r, 0], taus[r, 1]
         if unsure[q] < 0:
             out[r, 0], out[r, 1], out[r, 2], out[r, 3] = 1.0, 0.0, low, high
-            out[r, 4], out[r, 5] = 0.0, 2.0
+            out[r, 4], out[r, 5] = 0.0, largest
             continue
         best_start, best_end, start = 1.0, 0.0, low
         outer_start, outer_end = 1.0, 0.0
-        bottom, top = 2.0, 0.0
+        bottom, top = largest, 0.0
         is_running = False
         j = max(np.searchsorted(ends, low, "right") - 1, 0)
         # A range that begins at the end of a segment touches the one before.

@@ -298,7 +298,7 @@ class TopK(Measure):
         out = np.zeros((len(own), 6))
         segment_slabs(
             np.ascontiguousarray(sums[:, 1 + GAPS :].astype(np.uint64)), unsure, place, np.ascontiguousarray(taus),
-            expected.ends, expected.sure, expected.likely, self.k, limit, out,
+            expected.ends, expected.sure, expected.likely, self.k, limit, NO_ATTENTION, out,
         )  # fmt: skip
         is_zero = ((sums[:, 0] == 0.0) & (error == 0.0))[place]
         out[is_zero] = [1.0, 0.0, 1.0, 0.0, NO_ATTENTION, NO_ATTENTION]

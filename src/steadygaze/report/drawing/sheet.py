@@ -171,11 +171,12 @@ class Sheet:
             self.box(left, top, width, height, facecolor=row.colour, linewidth=row.frame, hatch=row.hatch)
 
     def _shorten(self, artist: Text, width: float) -> None:
-        text = artist.get_text()
-        needed = self.measure(artist)
-        if needed <= width:
-            return
-        artist.set_fontsize(float(artist.get_fontsize()) * max(SMALLEST, 0.99 * width / needed))
+        text, size = artist.get_text(), float(artist.get_fontsize())
+        least = SMALLEST * size
+        # Letters keep to whole pixels, so widths are not quite proportional to the size.
+        while (needed := self.measure(artist)) > width and size > least:
+            size = max(least, 0.99 * size * width / needed)
+            artist.set_fontsize(size)
         keep = len(text)
         while keep > 1 and self.measure(artist) > width:
             keep -= 1 + keep // 12

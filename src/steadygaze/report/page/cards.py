@@ -38,6 +38,8 @@ ROUNDING = 1e-7
 """Parameters below this share of their range are shown as 0."""
 MOST_ROWS = 10
 """Components and enclaves of a boundary that a page lists."""
+MOST_DRAWN = 1_000_000
+"""The most regions of a map whose boundary the page shows as a picture: all pieces are drawn from memory."""
 
 
 Wish = tuple[str, str, np.ndarray]
@@ -161,8 +163,18 @@ def describe_boundary(result: Result) -> dict[str, Any]:
         "more_components": len(summary.components) - len(components),
         "enclaves": [(str(place), *row) for place, row in enumerate(enclaves, start=1)],
         "more_enclaves": len(summary.enclaves) - len(enclaves),
-        "picture": figure_uri(lambda: boundary_figure(result, found)),
+        "picture": _boundary_picture(result, found),
     }
+
+
+def _boundary_picture(result: Result, found: Boundary) -> str:
+    """The picture of a boundary; empty if it needs more pieces at once than a page is worth, or than fit in memory."""
+    if result.region_count > MOST_DRAWN:
+        return ""
+    try:
+        return figure_uri(lambda: boundary_figure(result, found))
+    except OptionError:
+        return ""
 
 
 def _boundary_sentence(summary: BoundarySummary) -> str:
