@@ -163,18 +163,20 @@ def describe_boundary(result: Result) -> dict[str, Any]:
         "more_components": len(summary.components) - len(components),
         "enclaves": [(str(place), *row) for place, row in enumerate(enclaves, start=1)],
         "more_enclaves": len(summary.enclaves) - len(enclaves),
-        "picture": _boundary_picture(result, found),
-    }
+    } | _boundary_picture(result, found)
 
 
-def _boundary_picture(result: Result, found: Boundary) -> str:
-    """The picture of a boundary; empty if it needs more pieces at once than a page is worth, or than fit in memory."""
+def _boundary_picture(result: Result, found: Boundary) -> dict[str, str]:
+    """The picture of a boundary, or the reason for none."""
     if result.region_count > MOST_DRAWN:
-        return ""
+        return {
+            "picture": "",
+            "no_picture": f"the map has {result.region_count:,} regions, and pictures show up to {MOST_DRAWN:,}",
+        }
     try:
-        return figure_uri(lambda: boundary_figure(result, found))
-    except OptionError:
-        return ""
+        return {"picture": figure_uri(lambda: boundary_figure(result, found)), "no_picture": ""}
+    except OptionError as error:
+        return {"picture": "", "no_picture": str(error)}
 
 
 def _boundary_sentence(summary: BoundarySummary) -> str:
