@@ -83,7 +83,7 @@ def read_fitting(path: Path, image_shape: tuple[int, ...], options: ReadOptions)
     If the model cannot be read for any shape, the error is about the model itself.
     """
     try:
-        return model_from_file(path, image_shape, options)
+        return model_from_file(path, image_shape, options, fills_open=False)
     except (ModelError, OptionError) as error:
         try:
             return model_from_file(path, None, options)

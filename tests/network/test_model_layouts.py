@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from steadygaze.errors import ModelError, OptionError
+from steadygaze.errors import LayoutError, ModelError, OptionError
 from steadygaze.network.model import check_agreement, read_model
 from steadygaze.question import make_question
 
@@ -159,7 +159,9 @@ def test_replay_of_no_images_and_of_many(save):
 
 
 @pytest.mark.parametrize("dims", [[1, 1, None, None], [None, None, 4, 4], [1, None]])
-def test_open_sizes_are_those_of_the_image_and_a_note_says_so(save, dims):
+def test_open_sizes_need_an_image_shape_and_a_note_says_so(save, dims):
+    with pytest.raises(LayoutError, match="open dimensions; only the batch may be open"):
+        make_question(save(*linear(16), dims), np.zeros((1, 4, 4)), "brightness:0..0.1")
     model = read_model(save(*linear(16), dims), image_shape=(1, 4, 4))
     assert model.input_shape == (1, 4, 4)
     assert [note for note in model.notes if "leaves sizes open: the answer is about images of shape [1, 4, 4]" in note]

@@ -88,8 +88,12 @@ class ReadOptions:
 DEFAULT_OPTIONS = ReadOptions()
 
 
-def choose_layout(dims: Sequence[Dimension], image_shape: Sequence[int] | None, name: str) -> Layout:
+def choose_layout(
+    dims: Sequence[Dimension], image_shape: Sequence[int] | None, name: str, *, fills_open: bool = True
+) -> Layout:
     """The layout of a model input of these dimensions; `image_shape` decides ambiguous cases.
+
+    With `fills_open` it also sets open dimensions; otherwise only the batch may be open.
 
     >>> choose_layout([None, 32, 32, 3], None, "m.onnx").image_shape
     (3, 32, 32)
@@ -104,6 +108,11 @@ def choose_layout(dims: Sequence[Dimension], image_shape: Sequence[int] | None, 
             f"{name}: {_received(dims)}, a fixed batch of {dims[0]}; export it with a batch of 1, or an open batch size"
         )
     inner = list(dims[1:])
+    if None in inner and not fills_open:
+        raise LayoutError(
+            f"{name}: {_received(dims)} with open dimensions; only the batch may be open: export the model with the "
+            "fixed shape of its images, or give read_model that shape as image_shape in Python"
+        )
     if len(inner) == 3:
         return _with_channels(inner, wanted, name)
     if len(inner) == 2 and 1 not in inner:

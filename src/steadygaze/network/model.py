@@ -155,9 +155,11 @@ def read_model(
     return model_from_file(Path(path), image_shape, options)
 
 
-def model_from_file(path: Path, image_shape: Sequence[int] | None, options: ReadOptions) -> Model:
-    """The model of an ONNX file; see `read_model`."""
-    return _read(lambda: read_onnx(path, options.output), path, image_shape, options)
+def model_from_file(
+    path: Path, image_shape: Sequence[int] | None, options: ReadOptions, *, fills_open: bool = True
+) -> Model:
+    """The model of an ONNX file; see `read_model`. `fills_open`: whether `image_shape` sets open dimensions."""
+    return _read(lambda: read_onnx(path, options.output), path, image_shape, options, fills_open=fills_open)
 
 
 def model_from_bytes(content: bytes, name: str, image_shape: Sequence[int], options: ReadOptions) -> Model:
@@ -167,10 +169,17 @@ def model_from_bytes(content: bytes, name: str, image_shape: Sequence[int], opti
     return replace(model, content=content, name=name)
 
 
-def _read(read: Callable[[], OnnxFile], path: Path, image_shape: Sequence[int] | None, options: ReadOptions) -> Model:
+def _read(
+    read: Callable[[], OnnxFile],
+    path: Path,
+    image_shape: Sequence[int] | None,
+    options: ReadOptions,
+    *,
+    fills_open: bool = True,
+) -> Model:
     try:
         file = read()
-        layout = choose_layout(input_dims(file)[1], image_shape, path.name)
+        layout = choose_layout(input_dims(file)[1], image_shape, path.name, fills_open=fills_open)
         preprocessing = options.preprocessing(layout.image_shape[0])
         key = (path, file.sha256, file.output, layout, *preprocessing.mean, *preprocessing.std, preprocessing.scale)
         return _recent.find(key, lambda: _make_model(file, layout, preprocessing))
