@@ -62,14 +62,15 @@ class _Bar(BarColumn):
 
 
 class _Text(ProgressColumn):
-    """The numbers of the last report, or the time until the limit."""
+    """The numbers of the last report, and the time until the limit if they do not say how much is left."""
 
     def __init__(self, now: _Now, *, table_column: Column) -> None:
         super().__init__(table_column)
         self.now = now
 
     def render(self, task: Task) -> Text:
-        if self.now.phase is None:
-            return Text(task.fields["text"])
+        words = [task.fields["text"]] if self.now.phase is None else []
         left = self.now.budget.seconds_left()
-        return Text("" if math.isinf(left) else f"{timedelta(seconds=round(left))} until the time limit")
+        if math.isfinite(left) and not (words and task.fields["tells_time"]):
+            words.append(f"{timedelta(seconds=round(left))} until the time limit")
+        return Text(", ".join(words))

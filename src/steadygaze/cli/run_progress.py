@@ -50,6 +50,9 @@ REPORTING = "full reports"
 LINE_SECONDS = 10.0
 """Time between two plain lines."""
 
+SETTLED, SMALLEST_SHARE = 0.2, 1e-6
+"""The seconds and the finished share after which speeds mean something."""
+
 _SHOW_CURSOR = b"\x1b[?25h"
 
 
@@ -91,7 +94,7 @@ class Display:
         self.progress = progress
         self.started = 0.0
         if progress is not None:
-            self.task = progress.add_task(PHASES["read"], total=1.0, text="")
+            self.task = progress.add_task(PHASES["read"], total=1.0, text="", tells_time=False)
 
     def advance(self, done: RunProgress) -> None:
         """Show the progress of an engine."""
@@ -102,22 +105,30 @@ class Display:
         else:
             exact = [counted(done.regions, "region")] if done.regions else []
             share = min(done.share, 1.0)  # sums of shares carry rounding errors
-            self._show(REFINING, share, f"{share_text(share)} proved", f"{done.open:,} boxes open", *exact)
+            texts = f"{share_text(share)} proved", f"{done.open:,} boxes open", *exact
+            # Large boxes are decided first, so the rest takes longer.
+            self._show(REFINING, share, *texts, left=self._left(share, "at least "))
 
     def _report(self, area: float, regions: int) -> None:
         """A map covers this share of the domain with this many regions."""
-        found, seconds = counted(regions, "region"), self._seconds()
-        if seconds > 0.2 and area > 0.0:
-            left = timedelta(seconds=round(seconds * (1.0 - area) / area))
-            self._show(MAPPING, area, share_text(area), found, f"{regions / seconds:,.0f}/s", f"{left} left")
-        else:
-            self._show(MAPPING, area, share_text(area), found)
+        self._show(
+            MAPPING, area, share_text(area), counted(regions, "region"), *self._rate(regions), left=self._left(area)
+        )
 
     def _count(self, visited: int) -> None:
         """A search has visited this many regions of an unknown number."""
+        self._show(SEARCHING, 0.0, f"{counted(visited, 'region')} visited", *self._rate(visited))
+
+    def _rate(self, regions: int) -> list[str]:
         seconds = self._seconds()
-        rate = [f"{visited / seconds:,.0f}/s"] if seconds > 0.2 else []
-        self._show(SEARCHING, 0.0, f"{counted(visited, 'region')} visited", *rate)
+        return [f"{regions / seconds:,.0f}/s"] if seconds > SETTLED else []
+
+    def _left(self, share: float, prefix: str = "") -> str:
+        """The time that the rest takes at the speed so far; nothing if that is not known yet."""
+        seconds = self._seconds()
+        if seconds <= SETTLED or share < SMALLEST_SHARE:
+            return ""
+        return f"{prefix}{timedelta(seconds=round(seconds * (1.0 - share) / share))} left"
 
     def _seconds(self) -> float:
         """The time since the first report: it excludes reading and compiling, which say nothing about the rate."""
@@ -125,9 +136,10 @@ class Display:
         self.started = self.started or now
         return now - self.started
 
-    def _show(self, state: str, share: float, *texts: str) -> None:
+    def _show(self, state: str, share: float, *texts: str, left: str = "") -> None:
         if self.progress is not None:
-            self.progress.update(self.task, description=state, completed=share, text=", ".join(texts))
+            text = ", ".join([*texts, left] if left else texts)
+            self.progress.update(self.task, description=state, completed=share, text=text, tells_time=bool(left))
 
 
 @contextmanager
@@ -153,7 +165,7 @@ def showing_campaign(budget: Budget, *, is_wanted: bool) -> "Iterator[Callable[[
         from .progress_line import progress_line  # noqa: PLC0415 (only terminals need it)
 
         with progress_line(budget, growing=(STARTING, SOLVING)) as progress:
-            task = progress.add_task(STARTING, total=1.0, text="")
+            task = progress.add_task(STARTING, total=1.0, text="", tells_time=True)
 
             def tell(now: "CampaignProgress") -> None:
                 state, text = SOLVING if now.running or now.done else STARTING, describe_advance(now)
@@ -173,7 +185,7 @@ def showing_reports(*, is_wanted: bool) -> "Iterator[Callable[[int, int, str], N
         from .progress_line import progress_line  # noqa: PLC0415 (only terminals need it)
 
         with progress_line(Budget(), growing=(REPORTING,)) as progress:
-            task = progress.add_task(REPORTING, total=1.0, text="")
+            task = progress.add_task(REPORTING, total=1.0, text="", tells_time=True)
 
             def tell(done: int, total: int, name: str) -> None:
                 progress.update(task, completed=done, total=total, text=f"{done + 1:,} of {total:,}: {name}")
