@@ -18,6 +18,8 @@ Network = Callable[[torch.Tensor], dict[str, torch.Tensor]]
 """Images (N, C, H, W) to the results of all nodes by name; `logits` is (N, K)."""
 
 NO_ATTENTION = 3.0
+TIED = 1e-9
+"""Values that differ by less than this share may be equal, and so may a weight and 0.5."""
 BATCH = 64
 
 
@@ -170,7 +172,10 @@ def enlarged(maps: Array, size: tuple[int, int]) -> Array:
 
 
 def losses(name: str, actual: Array, expected: Array, weights: Array | None, k: int = 0) -> Array:
-    """Return the loss (N,) of a property: maps (N, K', C, H, W), expected ones, and the mask (N or 1, H, W)."""
+    """Return the loss (N,) of a property: maps (N, K', C, H, W), expected ones, and the mask (N or 1, H, W).
+
+    NaN: two of the largest values of `pointing` are too close to tell.
+    """
     count = len(actual)
     if name == "distance":
         return np.sqrt(((actual - expected) ** 2).sum(axis=(2, 3, 4))).sum(axis=1)
@@ -182,8 +187,14 @@ def losses(name: str, actual: Array, expected: Array, weights: Array | None, k: 
         found = 1 - (sizes * weights[:, None, None]).sum(axis=(1, 2, 3, 4)) / safe
     elif name == "pointing":
         assert weights is not None
-        places = sizes.max(axis=(1, 2)).reshape(count, -1).argmax(axis=1)
-        found = 0.5 - np.broadcast_to(weights, (count, *weights.shape[1:])).reshape(count, -1)[np.arange(count), places]
+        values = sizes.max(axis=(1, 2))
+        is_on, is_off = weights > 0.5 + TIED, weights < 0.5 - TIED
+        on, off, beside = (
+            np.where(chosen, values, 0.0).max(axis=(1, 2)) for chosen in (is_on, is_off, ~is_on & ~is_off)
+        )
+        # Rounding must not decide which of two pixels is the larger one, or which side of 0.5 a weight lies on.
+        is_lost, is_kept = off * (1 - TIED) > np.maximum(on, beside), on * (1 - TIED) > np.maximum(off, beside)
+        found = np.where(is_kept, 0.0, np.where(is_lost, 1.0, np.nan))
     elif name == "alike":
         flat, other = actual.reshape(count, -1), np.broadcast_to(expected, actual.shape).reshape(count, -1)
         norms = np.sqrt((flat**2).sum(axis=1) * (other**2).sum(axis=1))

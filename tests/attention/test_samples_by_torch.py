@@ -27,9 +27,17 @@ def small_domains(monkeypatch):
 
 @pytest.mark.parametrize("method", ["gradient", "smoothgrad:n=2", "input-x-gradient"])
 def test_labels_agree(method, tmp_path):
-    code, found = compared(tmp_path, "--methods", method, "--properties", "object", "topk")
-    assert (code, found["contradictions"], found["values_off"], len(found["rows"])) == (0, 0, 0, 4)
-    assert found["thetas"] > 60
+    code, found = compared(tmp_path, "--methods", method, "--properties", "object", "pointing", "topk")
+    assert (code, found["contradictions"], found["values_off"], len(found["rows"])) == (0, 0, 0, 6)
+    assert found["thetas"] > 90
+    assert any(0 < row["kept"] < row["thetas"] for row in found["rows"])
+
+
+def test_a_mask_of_the_background_contradicts_pointing(tmp_path, monkeypatch):
+    usual = attention_samples.own_mask
+    monkeypatch.setattr(attention_samples, "own_mask", lambda image, bright: 1.0 - usual(image, bright))
+    code, found = compared(tmp_path, "--methods", "gradient", "--properties", "pointing")
+    assert code == 1 and found["contradictions"] > 60 and found["values_off"] > 30
 
 
 @pytest.mark.parametrize("fault", ["mask not moved", "expected map not moved", "wrong class"])
