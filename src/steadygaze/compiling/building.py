@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba.core import types as numba_types
+from numba.core.codegen import CPUCodeLibrary
 from numba.core.compiler_lock import global_compiler_lock
 from numba.np.arrayobj import populate_array
 
@@ -83,16 +84,53 @@ def _without_collection() -> Iterator[None]:
             gc.enable()
 
 
+class _Part(CPUCodeLibrary):
+    """The code of a function that is only linked into other code: it is neither optimised alone nor made executable."""
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_specific(self) -> None:
+        pass
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """There is none."""
+        self._ensure_finalized()
+        return 0
+
+
+@contextmanager
+def _one_pass(codegen: Any) -> Iterator[None]:
+    """Functions compiled meanwhile are parts.
+
+    numba would optimise each function with all that it calls and make it executable, then the function that calls it
+    with all of these again, and so on. Here the whole is optimised and emitted once.
+    """
+    changed = {"_library_class": _Part, "_add_module": lambda module: None, "set_env": lambda name, env: None}
+    vars(codegen).update(changed)
+    try:
+        yield
+    finally:
+        for name in changed:
+            delattr(codegen, name)
+
+
 def _build(dispatcher: Any, kinds: tuple[Any, ...], entries: int) -> bytes:
+    codegen = dispatcher.targetctx.codegen()
+    with _one_pass(codegen):
+        return _emit(dispatcher, codegen, kinds, entries)
+
+
+def _emit(dispatcher: Any, codegen: Any, kinds: tuple[Any, ...], entries: int) -> bytes:
     dispatcher.compile(kinds)
     compiled = dispatcher.overloads[kinds]
-    codegen = dispatcher.targetctx.codegen()
     library = codegen.create_library(f"{dispatcher.py_func.__name__}.entry")
     module = library.create_ir_module(ENTRY)
     _Entry(dispatcher.targetctx, module, compiled, entries).write()
     library.add_ir_module(module)
     library.add_linking_library(compiled.library)
     library.finalize()
+    CPUCodeLibrary._optimize_final_module(library)
     final = library._final_module
     outside = {function.name for function in final.functions if function.is_declaration}
     missing = {name for name in outside - LIBRARY - _PYTHON.keys() if not name.startswith("llvm.")}
