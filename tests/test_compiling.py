@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from numba import float64
+from numba import njit
 
 from steadygaze.budget import Budget
 from steadygaze.cli.progress_line import progress_line
@@ -50,11 +50,21 @@ def add_scaled(values, factor, sums):
 @pytest.mark.parametrize(("decorator", "tests_overlap"), [(compiled_fused, True), (compiled_apart, False)])
 def test_loops_over_arrays_apart_do_not_test_for_overlaps(decorator, tests_overlap):
     kernel, sums = decorator(add_scaled), np.ones(9)
-    kernel(np.arange(9.0), 2.0, sums)
+    arguments = np.arange(9.0), 2.0, sums
+    kernel(*arguments)
     assert sums.tolist() == [1.0 + 2.0 * i for i in range(9)]
-    kernel.dispatcher.compile((float64[::1], float64, float64[::1]))
-    (code,) = kernel.dispatcher.inspect_llvm().values()
+    code = str(building.build_module(kernel.dispatcher, arguments))
     assert "fmul" in code and ("vector.memcheck" in code) == tests_overlap
+
+
+def signs(values):
+    """A sum that numba makes from functions of its own library."""
+    return np.sign(values[0]) + np.trunc(values[1]) + divmod(values[2], 1.5)[1]
+
+
+def test_other_functions_of_numba_still_run():
+    values = np.array([1.0, 4.5, 2.0])
+    assert compiled(signs)(values) == njit(signs)(values) == njit(signs)(values.astype(np.float32)) == 5.5
 
 
 def test_numbers_arrays_and_tuples_go_in_and_come_out():

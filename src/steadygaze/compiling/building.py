@@ -67,9 +67,17 @@ LIBRARY = frozenset((
 @global_compiler_lock
 def build_code(dispatcher: Any, arguments: tuple[Any, ...]) -> bytes:
     """Compile a function for the types of these arguments, as an object file."""
+    codegen = dispatcher.targetctx.codegen()
+    return codegen._tm.emit_object(build_module(dispatcher, arguments))
+
+
+@global_compiler_lock
+def build_module(dispatcher: Any, arguments: tuple[Any, ...]) -> Any:
+    """Compile a function for the types of these arguments, as an optimised module of LLVM."""
     kinds = tuple(dispatcher.typeof_pyval(value) for value in arguments)
-    with _without_collection():
-        return _build(dispatcher, kinds, len(list(table_entries(arguments))))
+    codegen = dispatcher.targetctx.codegen()
+    with _without_collection(), _one_pass(codegen):
+        return _build(dispatcher, codegen, kinds, len(list(table_entries(arguments))))
 
 
 @contextmanager
@@ -115,13 +123,7 @@ def _one_pass(codegen: Any) -> Iterator[None]:
             delattr(codegen, name)
 
 
-def _build(dispatcher: Any, kinds: tuple[Any, ...], entries: int) -> bytes:
-    codegen = dispatcher.targetctx.codegen()
-    with _one_pass(codegen):
-        return _emit(dispatcher, codegen, kinds, entries)
-
-
-def _emit(dispatcher: Any, codegen: Any, kinds: tuple[Any, ...], entries: int) -> bytes:
+def _build(dispatcher: Any, codegen: Any, kinds: tuple[Any, ...], entries: int) -> Any:
     dispatcher.compile(kinds)
     compiled = dispatcher.overloads[kinds]
     library = codegen.create_library(f"{dispatcher.py_func.__name__}.entry")
@@ -136,7 +138,7 @@ def _emit(dispatcher: Any, codegen: Any, kinds: tuple[Any, ...], entries: int) -
     missing = {name for name in outside - LIBRARY - _PYTHON.keys() if not name.startswith("llvm.")}
     if missing:
         raise InternalError(f"{dispatcher.py_func.__name__}: compiled code needs {', '.join(sorted(missing))}")
-    return codegen._tm.emit_object(final)
+    return final
 
 
 class _Entry:
