@@ -83,7 +83,7 @@ def test_translation_moves_the_expected_map(browser: Browser) -> None:
     ],
 )
 def test_curved_images_and_maps_that_move_along(browser: Browser, specs: list[str]) -> None:
-    compare(browser, verify("M-FNN-100", "mnist:69992", specs, method="refine", until=0.9), count=10)
+    compare(browser, verify("M-FNN-100", "mnist:69992", specs, method="refine", until=0.999), count=10)
 
 
 def test_hues(browser: Browser) -> None:
