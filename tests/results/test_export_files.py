@@ -13,7 +13,7 @@ import pytest
 
 from steadygaze import OptionError, StoreError, export, search
 from steadygaze.results import export as export_files
-from steadygaze.results.export import BLOCK, INTEGER, NUMBER, POINTS, Part, Table, make_columns, make_table, write_table
+from steadygaze.results.export import INTEGER, NUMBER, POINTS, Part, Table, make_columns, make_table, write_table
 from steadygaze.results.result import Result
 
 HOSTILE = (
@@ -150,9 +150,10 @@ def made(count: int, *, dimension: int, seen: list | None = None, **given: float
 
 
 @pytest.mark.parametrize("format", ["csv", "geojson", "parquet"])
-def test_rows_are_written_block_by_block(tmp_path, format):
+def test_rows_are_written_block_by_block(tmp_path, format, monkeypatch):
+    monkeypatch.setattr(export_files, "BLOCK", 500)
     seen: list = []
-    write_table(made(3 * BLOCK + 1, dimension=1, seen=seen), tmp_path / "a", format)
+    write_table(made(3 * 500 + 1, dimension=1, seen=seen), tmp_path / "a", format)
     assert len(seen) == 4
 
 
