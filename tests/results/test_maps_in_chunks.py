@@ -9,7 +9,6 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ import pytest
 from steadygaze import StoreError, compare, export, load
 from steadygaze.budget import Budget, Limits
 from steadygaze.cli import main
-from steadygaze.engines.map import chunk_files, map_engine, streamed_map
+from steadygaze.engines.map import chunk_files, map_engine
 from steadygaze.engines.map.map_engine import Collector
 from steadygaze.engines.map.streamed_map import StreamedMap
 from steadygaze.engines.map.whole_map import MapTiling
@@ -30,44 +29,19 @@ from steadygaze.report.figures import make_figure
 from steadygaze.report.page.html import make_report
 from steadygaze.report.thresholds import make_thresholds
 from steadygaze.results.description import find_kept_range
-from steadygaze.results.result import Result
-from support.networks.chunked_maps import QUESTIONS, run_in_chunks, run_map, small_chunks
+from support.networks.chunked_maps import MOVING, QUESTIONS, Three, make_three, run_in_chunks, small_chunks
 
 DELTAS = ("5%", "20%", "60%", 1e6)
-MOVING = "moving, L2"
-
-
-class Three(NamedTuple):
-    """The same map in three forms, and the one on disk loaded again."""
-
-    streamed: Result
-    joined: Result
-    whole: Result
-    loaded: Result
-    place: Path
-
-
-_MADE: dict[str, Three] = {}
 
 
 @pytest.fixture(params=QUESTIONS, scope="module")
 def three(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Three:
-    return _make(request.param, tmp_path_factory)
+    return make_three(request.param, tmp_path_factory)
 
 
 @pytest.fixture(scope="module")
 def moving(tmp_path_factory: pytest.TempPathFactory) -> Three:
-    return _make(MOVING, tmp_path_factory)
-
-
-def _make(name: str, places: pytest.TempPathFactory) -> Three:
-    if name not in _MADE:
-        streamed, whole = run_in_chunks(name), run_map(name)
-        with small_chunks(whole=10**6):
-            joined = run_map(name)
-        place = streamed.save(places.mktemp("chunks") / "result")
-        _MADE[name] = Three(streamed, joined, whole, load(place), place)
-    return _MADE[name]
+    return make_three(MOVING, tmp_path_factory)
 
 
 def test_the_maps_are_what_they_are_called(three: Three):
@@ -215,15 +189,8 @@ def test_a_comparison_is_the_same(moving: Three):
     found, expected = (compare(results).differences for results in pair)
     for own, other in zip(found, expected, strict=True):
         assert own.property is other.property
-
-
-def test_more_pieces_than_the_memory_holds_are_refused_in_one_line(moving: Three, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(streamed_map, "PIECE_BYTES", 2**40)
-    fresh = load(moving.place)
-    with pytest.raises(OptionError, match=r"about .* GiB, but the memory limit is .* GiB; use show, boundary, report"):
-        make_figure("tiling", fresh)
-    assert "but the memory limit is" in make_report(fresh)
-    assert fresh.boundary().components
+        for name, bounds in other.shares.items():
+            assert own.shares[name] == pytest.approx(bounds, abs=1e-6), name
 
 
 @pytest.mark.parametrize("threads", [2, 3])

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import SteadygazeError
 from ..labels import Kept
-from ..polytopes.grid import owners_on_grid
+from ..polytopes.grid import shapes_on_grid
 from ..results.label_grid import NOTHING, held_at
 from ..results.result import Result
 from ..tolerances import MAX_MAP_PARAMETERS
@@ -40,10 +39,7 @@ def small_map(result: Result) -> dict[str, Any] | None:
     domain = result.question.compound.domain
     if domain.dimension > MAX_MAP_PARAMETERS or not result.tiling.answers_any_delta:
         return None
-    try:
-        label, attention = _codes(result)
-    except SteadygazeError:  # too many pieces to join
-        return None
+    label, attention = _codes(result)
     letters = np.full(label.shape, UNKNOWN)
     for (first, second), letter in LETTERS.items():
         letters[(label == first) & (attention == second)] = letter
@@ -63,8 +59,7 @@ def _codes(result: Result) -> tuple[np.ndarray, np.ndarray]:
         return found[0][np.ix_(places, places)], found[1][np.ix_(places, places)]
     joint = result.answer.joint
     axis, at = (2, held_at(domain, 2)[1]) if domain.dimension == 3 else (None, 0.0)
-    polygons, piece = joint.polytopes.section(axis, at)
-    owners = np.append(piece, -1)[owners_on_grid(polygons, SIDE)]
+    owners = shapes_on_grid(joint.polytopes, axis, at, SIDE)
     label = np.append(joint.label_codes, Kept.UNKNOWN)[owners]
     attention = np.append(joint.attention_codes, Kept.UNKNOWN)[owners]
     return label, attention if result.is_measured else np.full_like(attention, Kept.UNKNOWN)

@@ -16,11 +16,11 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
 from ..errors import StoreError, not_writable
-from ..labels import Joint, Kept, Label
+from ..labels import Joint, Kept, Label, Property
 from ..report import FORMATS
 from ..report.drawing.colours import CHANGED, FAINT_INK, JOINT, KEPT, UNKNOWN, Row
 from ..report.drawing.plane_sections import Section, make_sections
-from ..report.drawing.raster import BLOCK, colour_grid, hatch_grid, owners_on_grid
+from ..report.drawing.raster import all_pixel_owners, colour_grid, hatch_grid
 from ..report.drawing.sheet import ROW, Sheet, name_axis, write_figure
 from ..report.figures.map import SMALLEST_SHARE_SHOWN
 from ..results.directory import atomic_directory, atomic_file, check_file, write_json
@@ -40,7 +40,6 @@ HEADER, GAP = 0.95, 0.5
 PANEL_TITLE, SECTION_TITLE, AXIS = 0.28, 0.2, 0.6
 LOW_PANEL, BAND = 2.9, 0.6
 PAIR_TITLE, NOTE = 0.42, 0.22
-PIXELS = 900
 MOST_PAIRS = 4  # difference maps in one figure; the summary has them all
 BAR_TITLES, BAR, BAR_PITCH, WIDEST_NAME = 0.42, 0.3, 0.44, 3.1
 RANK_WIDTH, MOST_RANKINGS = 0.95, 5
@@ -277,6 +276,7 @@ def _draw_pair(sheet: Sheet, comparison: Comparison, differences: Sequence[Diffe
         )
     top += PANEL_TITLE
     sections = list(zip(make_sections(own), make_sections(other), strict=True))
+    codes = [_kept_codes(result, [difference.property for difference in differences]) for result in (own, other)]
     for pair in sections:
         if pair[0].held is not None:
             axis, value = pair[0].held
@@ -289,11 +289,10 @@ def _draw_pair(sheet: Sheet, comparison: Comparison, differences: Sequence[Diffe
                 width=WIDTH - LEFT - RIGHT,
             )
             top += SECTION_TITLE
-        # The piece of every pixel, −1 for none.
-        owners = [np.append(one.piece, -1)[owners_on_grid(one.polygons, BLOCK * PIXELS)] for one in pair]
-        for place, (left, difference) in enumerate(zip(lefts, differences, strict=True)):
+        owners = [all_pixel_owners(section) for section in pair]
+        for place, left in enumerate(lefts):
             axes = sheet.axes(left, top, width, height)
-            _draw_panel(axes, (own, other), difference, pair[0], owners)
+            _draw_panel(axes, pair[0], [part[place][grid] for part, grid in zip(codes, owners, strict=True)])
             _name_axes(axes, own, pair[0], is_first=place == 0)
         top += height + AXIS
     if len(sections) > 1:
@@ -304,22 +303,22 @@ def _draw_pair(sheet: Sheet, comparison: Comparison, differences: Sequence[Diffe
         sheet.table(left, top, width, _rows(comparison, difference))
 
 
-def _draw_panel(
-    axes: Axes,
-    results: tuple[Result, Result],
-    difference: Difference,
-    section: Section,
-    owners: Sequence[np.ndarray],
-) -> None:
-    """Who keeps the property, pixel by pixel."""
-    codes = [
-        np.append(result.answer.joint.kept(difference.property)[0], Kept.UNKNOWN)[grid]
-        for result, grid in zip(results, owners, strict=True)
+def _kept_codes(result: Result, properties: Sequence[Property]) -> np.ndarray:
+    """`Kept` codes (N, P + 1) of properties on every piece, and Kept.UNKNOWN for no piece."""
+    nothing = np.full((len(properties), 1), Kept.UNKNOWN, dtype=np.uint8)
+    parts = [
+        np.array([block.joint.kept(wanted)[0] for wanted in properties], dtype=np.uint8)
+        for block in result.answer.blocks()
     ]
+    return np.concatenate([*parts, nothing], axis=1)
+
+
+def _draw_panel(axes: Axes, section: Section, codes: Sequence[np.ndarray]) -> None:
+    """Who keeps the property, pixel by pixel, by the codes (n, n) of both results."""
     combinations = 3 * codes[0] + codes[1]
     picture = colour_grid(combinations, to_rgba_array([COLOURS[name] for name in NAMES]))
     hatch_grid(picture, combinations, np.array(NAMES) == OPEN, is_rising=True)
-    domain = results[0].question.compound.domain
+    domain = section.domain
     # With one parameter the second coordinate has no meaning.
     ends = [(domain.low[axis], domain.high[axis]) if axis < domain.dimension else (0.0, 1.0) for axis in section.axes]
     image = AxesImage(axes, extent=(*ends[0], *ends[1]), origin="lower", zorder=-4)

@@ -4,14 +4,16 @@ With one and two parameters the pieces are overlaid, and areas are exact up to r
 two results give bounds that hold wherever the parts lie.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..compiling import compiled
 from ..labels import Kept, Label, Property
 from ..polytopes.polygon_kernels import shared_area
+from ..polytopes.protocol import join_starts
 from ..properties.joint import Shares
+from ..results.delta_answer import Block
 from ..results.result import Result
 from ..tolerances import AREA, UNIT
 
@@ -73,14 +75,20 @@ class ResultOverlay:
 def lay_over(first: Result, second: Result, wanted: Property) -> ResultOverlay:
     """Overlay the pieces of two results on the same domain of one or two parameters.
 
+    The larger one of two maps in chunks passes block by block; of the other, all outlines are held.
+
     The areas of all combinations add up to the domain, those of one result's codes to its own areas, up to the gaps
     that rounding leaves between pieces.
     """
-    tilings = [_tiling(result, wanted) for result in (first, second)]
-    side = int(np.clip(np.sqrt(len(tilings[1][-1])), 1, LARGEST_SIDE))
-    starts, members = _grid(tilings[1], side)
+    if second.answer.is_in_chunks and second.tiling.region_count > first.tiling.region_count:
+        turned = lay_over(second, first, wanted)
+        return replace(turned, cells=turned.cells.T, doubt=turned.doubt[::-1].transpose(0, 2, 1))
+    held = _join([_tiling(block, wanted) for block in second.answer.blocks()])
+    side = int(np.clip(np.sqrt(len(held[-1])), 1, LARGEST_SIDE))
+    starts, members = _grid(held, side)
     cells, doubt = np.zeros((3, 3)), np.zeros((2, 3, 3))
-    _add_shared_areas(tilings[0], tilings[1], side, starts, members, cells, doubt)
+    for block in first.answer.blocks():
+        _add_shared_areas(_tiling(block, wanted), held, side, starts, members, cells, doubt)
     missing = 1.0 - float(cells.sum())
     is_partial = any(_is_partial(result) for result in (first, second))
     kinks = 0.0 if wanted is Property.CR else sum(result.sliver_share or 0.0 for result in (first, second))
@@ -125,15 +133,22 @@ def lost_share(shares: Shares, wanted: Property) -> Bounds:
     return max(float(cells[Kept.NO].sum()), low - shares.slivers, 0.0), min(1.0, high + shares.slivers)
 
 
-def _tiling(result: Result, wanted: Property) -> tuple[np.ndarray, ...]:
-    """The arrays of a result for the loops: vertices, starts, bounding boxes, codes and strips of its pieces."""
-    joint = result.answer.joint
-    polygons, (codes, strips) = joint.polytopes, joint.kept(wanted)
+def _tiling(block: Block, wanted: Property) -> tuple[np.ndarray, ...]:
+    """The arrays of pieces for the loops: vertices, starts, bounding boxes, codes and strips."""
+    polygons, (codes, strips) = block.joint.polytopes, block.joint.kept(wanted)
     x, y = np.ascontiguousarray(polygons.points.T)
     ends = [np.ascontiguousarray(end) for axis in (0, 1) for end in polygons.extent(axis)]
     # An undecided piece has no strip of its own.
     strips = np.where(codes == Kept.UNKNOWN, 0.0, strips)
     return x, y, polygons.starts.astype(np.int64), *ends, codes.astype(np.int64), strips
+
+
+def _join(tilings: list[tuple[np.ndarray, ...]]) -> tuple[np.ndarray, ...]:
+    """The arrays of several blocks as one."""
+    if len(tilings) == 1:
+        return tilings[0]
+    x, y, starts, *columns = zip(*tilings, strict=True)
+    return np.concatenate(x), np.concatenate(y), join_starts(list(starts)), *map(np.concatenate, columns)
 
 
 def _grid(tiling: tuple[np.ndarray, ...], side: int) -> tuple[np.ndarray, np.ndarray]:

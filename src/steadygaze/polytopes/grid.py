@@ -1,9 +1,10 @@
-"""Finds the polygon that contains each point of a grid over the unit square."""
+"""Finds the polygon, or the shape in a plane, that contains each point of a grid over the unit square."""
 
 import numpy as np
 
 from ..compiling import compiled
 from .polygons import Polygons
+from .protocol import Polytopes
 
 
 @compiled
@@ -52,3 +53,9 @@ def owners_on_grid(polygons: Polygons, side: int) -> np.ndarray:
     # In units of pixels, shifted so that the points looked up are whole numbers.
     fill_owners(polygons.points * side - ASIDE, polygons.starts, np.empty(side), np.empty(side), grid)
     return grid
+
+
+def shapes_on_grid(shapes: Polytopes, axis: int | None, at: float, side: int) -> np.ndarray:
+    """The shape (side, side) at every point of the plane t[axis] = at, −1 for none (see `Polytopes.section`)."""
+    polygons, shape = shapes.section(axis, at)
+    return np.append(shape, -1)[owners_on_grid(polygons, side)]

@@ -1,7 +1,8 @@
 """The answer for one δ, the same for all engines, and the verdict that its shares prove."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,14 +19,25 @@ if TYPE_CHECKING:
     from .label_grid import LabelGrid
 
 
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some pieces of an answer, whose numbers begin at `piece` in all pieces; those of their regions at `region`."""
+
+    piece: int
+    region: int
+    joint: JointPieces
+
+
 class DeltaAnswer(ABC):
     """The answer for one δ, from any engine: shares, counts, nearest violations, and P labelled pieces.
 
     Pieces tile the reached part of the domain; `joint.pieces.region` has their regions and boxes. joint: the pieces
-    with both labels. exact: the answer of the regions found one by one; None if there are none.
+    with both labels. exact: the answer of the regions found one by one; None if there are none. is_in_chunks: the
+    pieces may exceed the memory, so there is no `joint`, but `blocks` and `grid`.
     """
 
     delta: float
+    is_in_chunks = False
 
     if TYPE_CHECKING:  # fields of some answers, properties of others
 
@@ -40,6 +52,10 @@ class DeltaAnswer(ABC):
     def grid(self) -> "LabelGrid | None":
         """The labels at the points of a grid, for maps in chunks: they have too many pieces to draw."""
         return None
+
+    def blocks(self, box: np.ndarray | None = None) -> Iterator[Block]:
+        """The pieces in parts that fit into memory, at least those that touch a box (2, D): its low and high corner."""
+        yield Block(0, 0, self.joint)
 
     @property
     @abstractmethod

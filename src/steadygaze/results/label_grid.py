@@ -12,7 +12,7 @@ import numpy as np
 from ..compound import Compound
 from ..labels import Kept
 from ..perturbation import Domain
-from ..polytopes.grid import ASIDE, owners_on_grid
+from ..polytopes.grid import ASIDE, shapes_on_grid
 from ..tolerances import BESIDE
 from .answer import Answer
 
@@ -82,10 +82,9 @@ class LabelGrid:
             self.top = max(self.top, float(lost[np.isfinite(lost)].max(initial=0.0)))
         for plane in self.planes:
             axis, at = (None, 0.0) if plane.held is None else (plane.held[0], plane.held[2])
-            polygons, piece = joint.polytopes.section(axis, at)
-            owners = owners_on_grid(polygons, SIDE)
-            row, column = np.nonzero(owners >= 0)
-            found = piece[owners[row, column]]
+            pieces = shapes_on_grid(joint.polytopes, axis, at, SIDE)
+            row, column = np.nonzero(pieces >= 0)
+            found = pieces[row, column]
             held = None if axis is None else (axis, at)
             points = _in_plane(plane.axes, held, row, column, joint.polytopes.dimension)
             region = joint.pieces.region[found]

@@ -6,20 +6,22 @@ Single regions, claims and nearest violations come from the chunks that hold the
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NoReturn
 
 import numpy as np
 
 from ..accuracy import Accuracy
 from ..budget import OPTIONAL, Budget, is_over
 from ..compound import Compound
+from ..errors import OptionError
 from ..labels import Label
-from ..properties.joint import JointPieces, Shares, add_cells, missing_cells
+from ..properties.joint import Shares, add_cells, missing_cells
 from ..properties.kept_box import Suspects, kept_factor, nearest_suspects
 from ..properties.nearest import Nearest, nearest_points
 from ..tolerances import AREA
 from .answer import Answer
 from .claims import Claim, Violation, chosen_pieces, exact_claims, piece_claims
-from .delta_answer import zero_bounds
+from .delta_answer import Block, zero_bounds
 from .label_counts import CountedAnswer, PatternLabels
 from .label_grid import LabelGrid
 
@@ -89,8 +91,9 @@ def chunk_facts(answer: Answer) -> ChunkFacts:
 class StreamedAnswer(CountedAnswer):
     """The answer for one δ of a map in chunks.
 
-    facts: of every chunk. load(number) gives the answer of one chunk, join() all pieces at once. kinks: a bound of
-    the share of the domain on kinks, from the errors of the walk. paint() gives the labels at the points of a grid.
+    facts: of every chunk. load(number) gives the answer of one chunk, touching(box) the numbers of the chunks that may
+    touch a box (2, D). kinks: a bound of the share of the domain on kinks, from the errors of the walk. paint() gives
+    the labels at the points of a grid.
     budget: of the run that asks; once it is over, distances are less sharp, as they rest on fewer chunks.
     """
 
@@ -98,13 +101,14 @@ class StreamedAnswer(CountedAnswer):
     delta: float
     facts: Sequence[ChunkFacts]
     load: Callable[[int], Answer]
-    join: Callable[[], JointPieces]
+    touching: Callable[[np.ndarray], list[int]]
     accuracy: Accuracy
     kinks: float
     is_partial: bool
     paint: Callable[[], LabelGrid]
     budget: Budget | None = None
     exact: None = None
+    is_in_chunks = True
 
     @cached_property
     def grid(self) -> LabelGrid:
@@ -218,18 +222,17 @@ class StreamedAnswer(CountedAnswer):
         none = np.zeros((0, self.of.domain.dimension))
         return np.concatenate([none, *(facts.witnesses for facts in self.facts)])
 
-    @cached_property
-    def joint(self) -> JointPieces:
-        """All pieces at once: about 200 bytes a piece."""
-        return self.join()
+    def blocks(self, box: np.ndarray | None = None) -> Iterator[Block]:
+        pieces, regions = np.cumsum([(0, 0), *((facts.pieces, facts.regions) for facts in self.facts)], axis=0).T
+        for number in range(len(self.facts)) if box is None else self.touching(box):
+            yield Block(int(pieces[number]), int(regions[number]), self.load(number).joint)
 
-    @cached_property
-    def inconsistencies(self) -> np.ndarray:
-        return np.concatenate([self.load(number).inconsistencies for number in range(len(self.facts))])
+    @property
+    def joint(self) -> NoReturn:
+        """Refused, like all arrays of pieces: they may exceed the memory."""
+        raise OptionError("the pieces of a map in chunks are never in memory together: take them one block at a time")
 
-    @cached_property
-    def reach(self) -> np.ndarray:
-        return np.concatenate([self.load(number).reach for number in range(len(self.facts))])
+    inconsistencies = reach = joint
 
     def margin_bounds_at(self, region: np.ndarray, points: np.ndarray) -> np.ndarray:
         return self._by_chunk(region, points, Answer.margin_bounds_at)

@@ -6,7 +6,7 @@ Everything downstream uses a `Tiling`, whatever engine made it.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -27,6 +27,7 @@ from .array_file import write_arrays
 from .claims import Claim, Violation
 from .delta_answer import DeltaAnswer
 from .export import Part
+from .label_counts import ROWS
 from .samples import Doubts, Sample
 
 if TYPE_CHECKING:
@@ -36,21 +37,34 @@ MAP = "regions.npz"
 """The file of the units in the directory of a result."""
 
 
+NOT_ASKED = len(ROWS)
+"""The number of a label that was not asked for."""
+
+
 @dataclass(frozen=True, eq=False)
 class TileLabels:
-    """T units: both labels ("" if not asked for), shares (T,), pattern (T,), −1 for a box."""
+    """T units: the numbers (T,) of both labels in `ROWS` and `COLUMNS`, NOT_ASKED beyond them, and shares (T,)."""
 
-    classification: Sequence[str]
-    attention: Sequence[str]
+    classification: np.ndarray
+    attention: np.ndarray
     shares: np.ndarray
-    pattern: np.ndarray
+
+    @property
+    def has_labels(self) -> tuple[bool, bool]:
+        """Whether any unit has a classification, and an attention label."""
+        return bool((self.classification != NOT_ASKED).any()), bool((self.attention != NOT_ASKED).any())
+
+    @classmethod
+    def join(cls, parts: "Sequence[TileLabels]") -> "TileLabels":
+        """The units of several parts, in order."""
+        return cls(*(np.concatenate([getattr(part, own.name) for part in parts]) for own in fields(cls)))
 
 
 def region_tiles(answer: Answer) -> TileLabels:
     """The labels of the regions of an answer."""
-    regions = answer.answers.regions
-    attention = answer.attentions.tolist() if answer.answers.curves is not None else [""] * len(regions)
-    return TileLabels(answer.classifications.tolist(), attention, regions.polytopes.volumes, regions.pattern)
+    volumes, is_measured = answer.answers.regions.polytopes.volumes, answer.answers.curves is not None
+    attention = answer.attention_numbers if is_measured else np.full(len(volumes), NOT_ASKED)
+    return TileLabels(answer.classification_numbers.astype(np.uint8), attention.astype(np.uint8), volumes)
 
 
 AnswerT = TypeVar("AnswerT", bound=DeltaAnswer)
@@ -185,6 +199,11 @@ class Tiling(ABC, Generic[AnswerT]):
     @abstractmethod
     def tiles(self, answer: AnswerT) -> TileLabels:
         """The labels of all units."""
+
+    @property
+    @abstractmethod
+    def tile_patterns(self) -> np.ndarray:
+        """The number (T,) of the pattern of every unit, −1 for a box."""
 
     @abstractmethod
     def parts(self, answer: AnswerT, what: str) -> tuple[Part, ...]:

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
-from steadygaze import verify
+from steadygaze import load, verify
 from steadygaze.budget import Budget, Limits
 from steadygaze.engines.map import map_engine
 from steadygaze.regions import chunked_walk, walks
@@ -20,6 +22,8 @@ QUESTIONS = {
     "three parameters": (("translate:dx=1", "brightness:0..0.03", "darkness:0..0.03"), {}),
 }
 """Perturbations and options of each question about M-FNN-100 and one image."""
+
+MOVING = "moving, L2"
 
 WHOLE, CHUNK = 10, 4
 """So few regions per chunk that all questions need several chunks."""
@@ -50,3 +54,27 @@ def run_in_chunks(name: str, *, threads: int = 1, limits: Limits | None = None) 
     """The map of a question in chunks on disk."""
     with small_chunks():
         return run_map(name, threads=threads, limits=limits)
+
+
+class Three(NamedTuple):
+    """The same map in three forms, and the one on disk loaded again."""
+
+    streamed: Result
+    joined: Result
+    whole: Result
+    loaded: Result
+    place: Path
+
+
+_MADE: dict[str, Three] = {}
+
+
+def make_three(name: str, places: pytest.TempPathFactory) -> Three:
+    """The map of a question in all forms, made once."""
+    if name not in _MADE:
+        streamed, whole = run_in_chunks(name), run_map(name)
+        with small_chunks(whole=10**6):
+            joined = run_map(name)
+        place = streamed.save(places.mktemp("chunks") / "result")
+        _MADE[name] = Three(streamed, joined, whole, load(place), place)
+    return _MADE[name]

@@ -154,12 +154,13 @@ class ChunkFiles:
     def _errors(self) -> MapErrors:
         return shared_errors(self.question)
 
-    def candidates(self, point: np.ndarray) -> list[int]:
-        """The chunks that may contain a point (D,) of the unit square or cube."""
-        side = CELLS[len(point)]
-        cell = np.clip((point * side).astype(np.int64), 0, side - 1)
-        place = int(np.ravel_multi_index(tuple(cell), (side,) * len(point)))
-        return [number for number, file in enumerate(self.files) if file.cells[place]]
+    def touching(self, box: np.ndarray) -> list[int]:
+        """The chunks that may touch a box (2, D) in the unit square or cube, given its low and its high corner."""
+        dimension = box.shape[1]
+        side = CELLS[dimension]
+        low, high = np.clip((box * side).astype(np.int64), 0, side - 1).tolist()
+        cells = tuple(slice(first, last + 1) for first, last in zip(low, high, strict=True))
+        return [n for n, file in enumerate(self.files) if file.cells.reshape((side,) * dimension)[cells].any()]
 
     def chunk_of(self, region: int) -> tuple[int, int]:
         """The chunk of a region, and the region's number in it."""

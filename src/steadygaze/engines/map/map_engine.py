@@ -48,8 +48,8 @@ from ..contract import (
     refuse_curved,
 )
 from .chunk_files import ChunkFile, ChunkFiles, Folder, shared_errors, write_chunk
-from .streamed_map import JoinedCuts, StreamedMap, join_pieces, restore_streamed
-from .whole_map import MapTiling
+from .streamed_map import StreamedMap, restore_streamed
+from .whole_map import JoinedCuts, MapTiling, join_pieces
 
 WHOLE = 200_000
 """The most regions of a map joined in memory; fewer if half of the allowed memory is in use before."""

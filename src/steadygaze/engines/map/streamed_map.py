@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +14,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...boundary import Boundary, refuse_boundary
-from ...budget import Budget, resident_gib
-from ...errors import OptionError, StoreError
+from ...budget import Budget
+from ...errors import StoreError
 from ...labels import Property, Stop
-from ...polytopes import Polytopes, join_polytopes
-from ...properties.classification import Pieces
-from ...properties.joint import JointPieces, Shares, add_cells
+from ...properties.joint import Shares, add_cells
 from ...properties.ties import add_volumes
 from ...question import Question
 from ...regions.forward_error import forward_errors, kink_share
+from ...regions.patterns import PatternTable, distinct_rows
 from ...results.answer import Answers, round_up
 from ...results.array_file import read_arrays
 from ...results.arrays import ACCURACY_ARRAYS, SHAPES, read_accuracy, shaped
@@ -37,46 +37,8 @@ from .chunk_boundary import ChunkComponents, LoadedChunk, chunk_components, chun
 from .chunk_files import ChunkFiles, restore_files
 from .whole_map import map_guarantee
 
-PIECE_BYTES = 1500
-"""The memory of a piece where all pieces are joined: with two parameters 220 bytes stay, 620 are in use while they are
-joined, and 1,020 while their neighbours are found; polyhedra take more."""
-
 INDEX = ("cells", *ACCURACY_ARRAYS)
 """The arrays that describe all chunks together."""
-
-PIECE_COLUMNS = ("region", "winner", "margin", "slack", "most_strip", "witnesses")
-
-
-class JoinedCuts:
-    """The cuts of several chunks, given each chunk's table (E, 3) and ids (E,); rows (N, 3): every cut once."""
-
-    def __init__(self, tables: Sequence[np.ndarray], ids: Sequence[np.ndarray]) -> None:
-        self.ids, first = np.unique(np.concatenate(ids), return_index=True)
-        self.rows = np.concatenate(tables)[first]
-        self.numbers = [np.searchsorted(self.ids, own) + 1 for own in ids]
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def place(self, chunk: int, polytopes: Polytopes, more: np.ndarray | None = None) -> Polytopes:
-        """The shapes of a chunk, renumbered to the joined table; `more`: numbers of cuts beyond the chunk's own."""
-        numbers = self.numbers[chunk] if more is None else np.append(self.numbers[chunk], more)
-        return replace(polytopes, facets=np.sign(polytopes.facets) * numbers[np.abs(polytopes.facets) - 1])
-
-
-def join_pieces(cuts: JoinedCuts, parts: Sequence[Pieces], regions: Sequence[int]) -> Pieces:
-    """The pieces of all chunks; regions: the number of regions of each. Cuts between pieces follow all other cuts."""
-    first = np.cumsum([0, *regions])
-    tables, shapes, size = [cuts.rows], [], len(cuts)
-    for chunk, part in enumerate(parts):
-        own = part.cuts[len(cuts.numbers[chunk]) :]
-        shapes.append(cuts.place(chunk, part.polytopes, size + 1 + np.arange(len(own))))
-        tables.append(own)
-        size += len(own)
-    columns = {name: [getattr(part, name) for part in parts] for name in PIECE_COLUMNS}
-    columns["region"] = [own + start for own, start in zip(columns["region"], first, strict=False)]
-    joined: dict[str, Any] = {name: np.concatenate(column) for name, column in columns.items()}
-    return replace(parts[0], polytopes=join_polytopes(shapes), cuts=np.concatenate(tables), **joined)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +68,7 @@ class StreamedMap(Tiling[StreamedAnswer]):
             delta,
             self.known[delta],
             lambda number: self.chunks.load(number).at(delta),
-            lambda: self._joined(delta),
+            self.chunks.touching,
             self.chunks.accuracy,
             self._kinks,
             self.stopped is not None,
@@ -135,28 +97,6 @@ class StreamedMap(Tiling[StreamedAnswer]):
     def _kinks(self) -> float:
         compound, accuracy = self.question.compound, self.chunks.accuracy
         return kink_share(compound, accuracy, forward_errors(compound, accuracy))
-
-    def _joined(self, delta: float) -> JointPieces:
-        """All pieces at once, with one table of cuts; OptionError if they need more than the memory limit."""
-        needed = PIECE_BYTES * sum(facts.pieces for facts in self.answer(delta).facts) / 2**30
-        limit = (self.budget or Budget()).memory_gib
-        if resident_gib() + needed > limit:
-            raise OptionError(
-                f"this needs all pieces of the map at once, about {needed:.3g} GiB, but the memory limit is "
-                f"{limit:.3g} GiB; use show, boundary, report, export or the figures map, path, curve and columns, or "
-                "a smaller domain"
-            )
-        tables, ids, parts = [], [], []
-        for number in range(len(self.chunks)):
-            answers, own = self.chunks.load_with_ids(number, is_kept=False)
-            tables.append(answers.regions.cuts)
-            ids.append(own)
-            parts.append(answers.at(delta).joint)
-        cuts = JoinedCuts(tables, ids)
-        pieces = join_pieces(cuts, [part.pieces for part in parts], np.diff(self.chunks.first).tolist())
-        names = ("attention", "label_strip", "attention_strip")
-        columns: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
-        return JointPieces(pieces, **columns)
 
     @property
     def polytope_count(self) -> int:
@@ -214,7 +154,7 @@ class StreamedMap(Tiling[StreamedAnswer]):
 
     def region_at(self, theta: ArrayLike) -> int | None:
         point = self.question.compound.to_unit(np.asarray(theta, dtype=np.float64)[None])[0]
-        for number in self.chunks.candidates(point):
+        for number in self.chunks.touching(np.stack([point, point])):
             found = self.chunks.load(number).regions.polytopes.deepest(point)
             if found is not None:
                 return int(self.chunks.first[number]) + found
@@ -247,13 +187,14 @@ class StreamedMap(Tiling[StreamedAnswer]):
         return map_guarantee(result)
 
     def tiles(self, answer: StreamedAnswer) -> TileLabels:
-        parts = [region_tiles(answer.load(number)) for number in range(len(self.chunks))]
-        return TileLabels(
-            [label for part in parts for label in part.classification],
-            [label for part in parts for label in part.attention],
-            np.concatenate([part.shares for part in parts]),
-            np.concatenate([part.pattern for part in parts]),
-        )
+        return TileLabels.join(self._each(lambda answers: region_tiles(answers.at(answer.delta))))
+
+    @property
+    def tile_patterns(self) -> np.ndarray:
+        found = self._each(lambda answers: (answers.regions.pattern, _digests(answers.regions.patterns)))
+        numbers, _ = distinct_rows([digests for _, digests in found])
+        first = np.cumsum([0, *(len(digests) for _, digests in found)])
+        return np.concatenate([numbers[start + own] for start, (own, _) in zip(first, found, strict=False)])
 
     def parts(self, answer: StreamedAnswer, what: str) -> tuple[Part, ...]:
         counts = [facts.regions if what == "regions" else facts.pieces for facts in answer.facts]
@@ -273,6 +214,12 @@ class StreamedMap(Tiling[StreamedAnswer]):
     def numbers(self) -> dict[str, Any]:
         stored = [file.stored(number) for number, file in enumerate(self.chunks.files)]
         return self.accuracy_numbers(self.chunks.accuracy) | {"stopped": self.stopped, "chunks": stored}
+
+
+def _digests(patterns: PatternTable) -> np.ndarray:
+    """A digest (P, 16) of every pattern, the same in all chunks."""
+    content = b"".join(blake2b(row.tobytes(), digest_size=16).digest() for row in np.asarray(patterns))
+    return np.frombuffer(content, dtype=np.uint8).reshape(-1, 16)
 
 
 class _Rows:

@@ -1,7 +1,8 @@
-"""The tiling of a map with all regions in memory, and the sentences about the proofs behind a map."""
+"""The tiling of a map with all regions in memory, how chunks join to one, and sentences about the proofs behind maps."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -9,6 +10,8 @@ from numpy.typing import ArrayLike
 from ...boundary import Boundary, find_boundary
 from ...budget import Budget
 from ...labels import Label, Property, Stop, Verdict
+from ...polytopes import Polytopes, join_polytopes
+from ...properties.classification import Pieces
 from ...properties.joint import Shares, add_cells, missing_cells
 from ...question import Question
 from ...results.answer import Answer, Answers
@@ -23,6 +26,8 @@ from ...results.summary import SINGLE_THETAS, kinks_text, ties_sentences
 from ...results.tiling import TileLabels, Tiling, region_tiles
 from ...results.view import Region, Regions
 from ...words import percent_down, percent_up
+
+PIECE_COLUMNS = ("region", "winner", "margin", "slack", "most_strip", "witnesses")
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,11 +97,47 @@ class MapTiling(Tiling[Answer]):
     def tiles(self, answer: Answer) -> TileLabels:
         return region_tiles(answer)
 
+    @property
+    def tile_patterns(self) -> np.ndarray:
+        return self.answers.regions.pattern
+
     def parts(self, answer: Answer, what: str) -> tuple[Part, ...]:
         return (region_part(answer, what, is_measured=self.is_measured),)
 
     def arrays(self) -> dict[str, np.ndarray]:
         return pack(self.answers.regions, self.answers.pieces, self.answers.curves)
+
+
+class JoinedCuts:
+    """The cuts of several chunks, given each chunk's table (E, 3) and ids (E,); rows (N, 3): every cut once."""
+
+    def __init__(self, tables: Sequence[np.ndarray], ids: Sequence[np.ndarray]) -> None:
+        self.ids, first = np.unique(np.concatenate(ids), return_index=True)
+        self.rows = np.concatenate(tables)[first]
+        self.numbers = [np.searchsorted(self.ids, own) + 1 for own in ids]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def place(self, chunk: int, polytopes: Polytopes, more: np.ndarray | None = None) -> Polytopes:
+        """The shapes of a chunk, renumbered to the joined table; `more`: numbers of cuts beyond the chunk's own."""
+        numbers = self.numbers[chunk] if more is None else np.append(self.numbers[chunk], more)
+        return replace(polytopes, facets=np.sign(polytopes.facets) * numbers[np.abs(polytopes.facets) - 1])
+
+
+def join_pieces(cuts: JoinedCuts, parts: Sequence[Pieces], regions: Sequence[int]) -> Pieces:
+    """The pieces of all chunks; regions: the number of regions of each. Cuts between pieces follow all other cuts."""
+    first = np.cumsum([0, *regions])
+    tables, shapes, size = [cuts.rows], [], len(cuts)
+    for chunk, part in enumerate(parts):
+        own = part.cuts[len(cuts.numbers[chunk]) :]
+        shapes.append(cuts.place(chunk, part.polytopes, size + 1 + np.arange(len(own))))
+        tables.append(own)
+        size += len(own)
+    columns = {name: [getattr(part, name) for part in parts] for name in PIECE_COLUMNS}
+    columns["region"] = [own + start for own, start in zip(columns["region"], first, strict=False)]
+    joined: dict[str, Any] = {name: np.concatenate(column) for name, column in columns.items()}
+    return replace(parts[0], polytopes=join_polytopes(shapes), cuts=np.concatenate(tables), **joined)
 
 
 def map_guarantee(result: Result) -> str:

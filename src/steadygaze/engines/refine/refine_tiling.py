@@ -25,11 +25,12 @@ from ...results.arrays import array_shapes, check_range, pack, require, shaped, 
 from ...results.claims import TRIES, Claim, Violation, piece_claims
 from ...results.delta_answer import verdict_from
 from ...results.export import ATTENTIONS, LABELS, Block, Part, region_part, shape_columns
+from ...results.label_counts import ROWS
 from ...results.result import Result
 from ...results.samples import Doubts, Sample, piece_samples, theta_samples
 from ...results.store import MAP
 from ...results.summary import SINGLE_THETAS, kinks_text, ties_sentences
-from ...results.tiling import TileLabels, Tiling, region_tiles
+from ...results.tiling import NOT_ASKED, TileLabels, Tiling, region_tiles
 from ...results.view import Region, Regions
 from ...tolerances import AREA, MAX_MAP_PARAMETERS
 from ...words import percent_down, percent_up
@@ -208,14 +209,16 @@ class RefineTiling(Tiling[MergedAnswer]):
 
     def tiles(self, answer: MergedAnswer) -> TileLabels:
         boxes = self.boxes
-        classification: list[str] = [Label.of_classification(Kept(code)) for code in answer.label_codes]
-        attention: list[str] = [Label.of_attention(Kept(code)) for code in answer.attention_codes]
-        shares, pattern = np.where(boxes.state == State.EXACT, 0.0, boxes.volumes), np.full(len(boxes), -1)
-        if answer.exact is not None:
-            exact = region_tiles(answer.exact)
-            classification, attention = [*classification, *exact.classification], [*attention, *exact.attention]
-            shares, pattern = np.concatenate([shares, exact.shares]), np.concatenate([pattern, exact.pattern])
-        return TileLabels(classification, attention if self.is_measured else [""] * len(shares), shares, pattern)
+        numbers = np.array([ROWS.index(Label.of_classification(code)) for code in Kept], dtype=np.uint8)
+        labels = numbers[answer.label_codes], numbers[answer.attention_codes]
+        own = TileLabels(*labels, np.where(boxes.state == State.EXACT, 0.0, boxes.volumes))
+        found = own if answer.exact is None else TileLabels.join([own, region_tiles(answer.exact)])
+        return found if self.is_measured else replace(found, attention=np.full_like(found.attention, NOT_ASKED))
+
+    @property
+    def tile_patterns(self) -> np.ndarray:
+        boxes, exact = np.full(len(self.boxes), -1), self.exact_regions
+        return boxes if exact is None else np.concatenate([boxes, exact.pattern])
 
     def parts(self, answer: MergedAnswer, what: str) -> tuple[Part, ...]:
         exact = answer.exact

@@ -24,6 +24,7 @@ from ...question import Question
 from ...results.claims import Claim, Violation
 from ...results.delta_answer import DeltaAnswer
 from ...results.export import Part
+from ...results.label_counts import COLUMNS, ROWS
 from ...results.result import Result
 from ...results.samples import Doubts, Sample, chosen_sizes
 from ...results.summary import ties_sentences
@@ -303,9 +304,15 @@ class SearchTiling(Tiling[VisitedAnswer]):
         return words
 
     def tiles(self, answer: VisitedAnswer) -> TileLabels:
+        classification = [(*ROWS, "").index(label) for label in self.classification]
+        attention = [(*COLUMNS, "").index(label) for label in self.attention]
+        return TileLabels(np.array(classification, np.int64), np.array(attention, np.int64), self.arrays()["volume"])
+
+    @property
+    def tile_patterns(self) -> np.ndarray:
         rows = self.arrays()["pattern"]
         pattern = np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1) if self.visited else np.zeros(0)
-        return TileLabels(self.classification, self.attention, self.arrays()["volume"], pattern.astype(np.int64))
+        return pattern.astype(np.int64)
 
     def parts(self, answer: VisitedAnswer, what: str) -> tuple[Part, ...]:
         if what != "regions":

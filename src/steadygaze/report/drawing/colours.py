@@ -4,9 +4,9 @@ Lightness falls from both kept to neither kept, and no two neighbours differ onl
 readable in grey print. Draws nothing.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,8 @@ from matplotlib.colors import Colormap, LinearSegmentedColormap, to_rgba, to_rgb
 
 from ...attention.measures import Measure
 from ...labels import Joint, Label
+from ...results.label_counts import COLUMNS, ROWS
+from ...results.tiling import TileLabels
 from ...words import share_text
 
 INK = "#1f2328"
@@ -159,25 +161,35 @@ PHASE = Kind(
 
 
 def make_region_view(
-    kind: Kind, labels: Sequence[str], shares: np.ndarray, *, is_counted: np.ndarray | None = None
+    kind: Kind, names: Sequence[str], numbers: np.ndarray, shares: np.ndarray, *, is_counted: np.ndarray | None = None
 ) -> View:
-    """The view of regions with these labels, each covering a share (R,) of the domain: rows count and add them up.
+    """The view of regions, each with the number (R,) of its label's name, and a share (R,) of the domain.
 
-    Only the regions in `is_counted` (R,) count, if it is given.
+    Rows count regions and add up shares. Only the regions in `is_counted` (R,) count, if it is given.
     """
-    counts = Counter(np.array(labels)[is_counted].tolist() if is_counted is not None and len(labels) else labels)
-    sums = dict.fromkeys(kind.colours, 0.0)
-    for label, share in zip(labels, shares.tolist(), strict=True):
-        sums[label] += share
+    labels = list(kind.colours)
+    label = np.array([labels.index(name) for name in names])[numbers]
+    counts = np.bincount(label if is_counted is None else label[is_counted], minlength=len(labels)).tolist()
+    sums = np.bincount(label, shares, minlength=len(labels)).tolist()
     rows = [
-        Row(kind.meanings[name], f"{counts[name]:,} · {share_text(min(sums[name], 1.0))}", colour,
+        Row(kind.meanings[name], f"{count:,} · {share_text(min(total, 1.0))}", kind.colours[name],
             hatch=HATCH if name in kind.hatched else "")
-        for name, colour in kind.colours.items()
-        if counts[name] or name not in kind.optional
+        for name, count, total in zip(labels, counts, sums, strict=True)
+        if count or name not in kind.optional
     ]  # fmt: skip
-    colours = to_rgba_array([kind.colours[label] for label in labels]) if len(labels) else np.zeros((0, 4))
-    is_hatched = np.array([label in kind.hatched for label in labels], dtype=bool)
-    return View(kind.title, colours, is_hatched, tuple(rows))
+    is_hatched = np.array([name in kind.hatched for name in labels])
+    return View(kind.title, to_rgba_array(list(kind.colours.values()))[label], is_hatched[label], tuple(rows))
+
+
+def make_tile_view(tiles: TileLabels, by: str, measure: Measure, *, is_counted: np.ndarray | None = None) -> View:
+    """The view of the units of a tiling by their label ("cr"), attention ("ar"), or both."""
+    # The last name is that of labels that were not asked for.
+    names: dict[str, Sequence[str]] = {"cr": (*ROWS, UNDECIDED), "ar": (*COLUMNS, UNDECIDED)}
+    names["both"] = [joint_label(*pair) for pair in product(names["cr"], names["ar"])]
+    numbers = {"cr": tiles.classification, "ar": tiles.attention}
+    numbers["both"] = len(names["ar"]) * tiles.classification + tiles.attention
+    kind = {"cr": CLASSIFICATION, "ar": attention_kind(measure), "both": BOTH}[by]
+    return make_region_view(kind, names[by], numbers[by], tiles.shares, is_counted=is_counted)
 
 
 def joint_label(classification: str, attention: str) -> str:

@@ -13,10 +13,14 @@ import numpy as np
 from ...labels import Kept
 from ...perturbation import Domain
 from ...polytopes import Adjacency, Cut, Polygons
+from ...polytopes.grid import shapes_on_grid
+from ...results.delta_answer import DeltaAnswer
 from ...results.label_grid import NOTHING, LabelGrid, held_at
 from ...results.result import Result
 from ...words import shown_text
 
+GRID = 1800
+"""Points along each side of the sections of a map in chunks: the pixels that `raster` looks up."""
 NEAR = 1e-4
 """A section shows a theta that is closer to its plane than this share of the domain's width."""
 SMALLEST = 1e-15
@@ -29,7 +33,7 @@ class Section:
 
     axes are those two coordinates; `held` is the third one and its theta, or None. outlines
     (N, 2, 2) are the borders of regions and boxes. grid: the piece at every point of a grid, −1 for none, if there are
-    too many polygons to hold; the section then has none.
+    too many polygons to hold; the section then has no polygons.
     """
 
     domain: Domain
@@ -77,36 +81,53 @@ class Section:
         return abs(float(theta[axis]) - value) <= NEAR * float(self.domain.widths[axis])
 
 
-def make_sections(result: Result, *, may_be_grid: bool = False) -> tuple[Section, ...]:
+def make_sections(result: Result, *, may_be_grid: bool = False, by_region: bool = False) -> tuple[Section, ...]:
     """The whole tiling, or for three parameters the three sections where one parameter is zero.
 
-    A parameter whose range does not contain zero is held at its low end. may_be_grid: of a map with too many pieces,
-    take the points of its grid.
+    A parameter whose range does not contain zero is held at its low end. Sections of a map in chunks are grids.
+    may_be_grid: its pieces are the points of `DeltaAnswer.grid`. by_region: pieces have the numbers of their regions.
     """
     domain = domain_of(result)
     if may_be_grid and result.answer.grid is not None:
         return _grid_sections(domain, result.answer.grid)
     if domain.dimension < 3:
-        return (_section(result, domain, (0, 1), None, 0.0),)
+        return (_section(result, domain, (0, 1), None, 0.0, by_region),)
     held = [(axes, 3 - sum(axes)) for axes in combinations(range(3), 2)]
     values = [held_at(domain, axis) for _, axis in held]
     return tuple(
-        _section(result, domain, axes, (axis, value), at)
+        _section(result, domain, axes, (axis, value), at, by_region)
         for (axes, axis), (value, at) in zip(held, values, strict=True)
     )
 
 
 def _grid_sections(domain: Domain, grid: LabelGrid) -> tuple[Section, ...]:
     """The planes of a grid; every point is a piece, numbered plane by plane and row by row."""
-    nothing = Polygons(np.zeros((0, 2)), np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64))
     sections, first = [], 0
     for plane in grid.planes:
         numbers = first + np.arange(plane.label.size).reshape(plane.label.shape)
         held = None if plane.held is None else plane.held[:2]
-        none, points = np.zeros(0, dtype=np.int64), np.where(plane.label == NOTHING, -1, numbers)
-        sections.append(Section(domain, plane.axes, held, nothing, none, np.zeros((0, 2, 2)), points))
+        sections.append(_of_grid(domain, plane.axes, held, np.where(plane.label == NOTHING, -1, numbers)))
         first += plane.label.size
     return tuple(sections)
+
+
+def _of_grid(domain: Domain, axes: tuple[int, int], held: tuple[int, float] | None, grid: np.ndarray) -> Section:
+    nothing = Polygons(np.zeros((0, 2)), np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64))
+    return Section(domain, axes, held, nothing, np.zeros(0, dtype=np.int64), np.zeros((0, 2, 2)), grid)
+
+
+def _pieces_on_grid(answer: DeltaAnswer, axis: int | None, at: float, *, by_region: bool) -> np.ndarray:
+    """The number of the piece or region (GRID, GRID) at the points of a plane t[axis] = at, −1 for none."""
+    grid = np.full((GRID, GRID), -1)
+    box = np.repeat([[0.0], [1.0]], answer.compound.coordinates, axis=1)
+    if axis is not None:
+        box[:, axis] = at
+    for block in answer.blocks(box):
+        piece = shapes_on_grid(block.joint.polytopes, axis, at, GRID)
+        is_here = piece >= 0
+        found = piece[is_here]
+        grid[is_here] = block.region + block.joint.pieces.region[found] if by_region else block.piece + found
+    return grid
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,16 +190,21 @@ def _section(
     axes: tuple[int, int],
     held: tuple[int, float] | None,
     at: float,
+    by_region: bool,
 ) -> Section:
+    axis = None if held is None else held[0]
     if result.tiling.is_search:
-        polygons, piece = _visited_polygons(result, domain, axes, None if held is None else held[0], at)
+        polygons, piece = _visited_polygons(result, domain, axes, axis, at)
         return Section(domain, axes, held, polygons, piece, edge_segments(polygons))
+    if result.answer.is_in_chunks:
+        return _of_grid(domain, axes, held, _pieces_on_grid(result.answer, axis, at, by_region=by_region))
     pieces, polytopes = result.answer.joint.pieces, result.answer.joint.polytopes
-    polygons, piece = polytopes.section(None if held is None else held[0], at)
+    polygons, piece = polytopes.section(axis, at)
     # The borders between regions and boxes, each once, without the border of the domain.
     kind = pieces.cuts[np.abs(polygons.facets) - 1, 0]
     chosen = (polygons.facets > 0) & np.isin(kind, (Cut.NEURON, Cut.KNOT, Cut.SPLIT))
-    return Section(domain, axes, held, polygons, piece, edge_segments(polygons)[chosen])
+    numbers = pieces.region[piece] if by_region else piece
+    return Section(domain, axes, held, polygons, numbers, edge_segments(polygons)[chosen])
 
 
 def edge_segments(polygons: Polygons) -> np.ndarray:

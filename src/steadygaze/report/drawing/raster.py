@@ -86,9 +86,8 @@ def draw_view(
 
 def pixel_owners(section: Section) -> np.ndarray | None:
     """The piece of every pixel for sections with too many polygons to draw, otherwise None."""
-    if section.grid is not None:
-        return np.repeat(np.repeat(section.grid, BLOCK, axis=0), BLOCK, axis=1)
-    return None if len(section.polygons) <= MOST_VECTOR_PIECES else all_pixel_owners(section)
+    is_few = section.grid is None and len(section.polygons) <= MOST_VECTOR_PIECES
+    return None if is_few else all_pixel_owners(section)
 
 
 def section_borders(sections: Sequence[Section], codes: np.ndarray, *, passed_over: int) -> list[np.ndarray]:
@@ -121,7 +120,10 @@ def grid_borders(grid: np.ndarray, codes: np.ndarray, *, passed_over: int) -> np
 
 def all_pixel_owners(section: Section) -> np.ndarray:
     """The piece of every pixel (BLOCK · PIXELS of them along each side), −1 for none."""
-    return np.append(section.piece, -1)[owners_on_grid(section.polygons, BLOCK * PIXELS)]
+    if section.grid is None:
+        return np.append(section.piece, -1)[owners_on_grid(section.polygons, BLOCK * PIXELS)]
+    times = BLOCK * PIXELS // len(section.grid)
+    return np.repeat(np.repeat(section.grid, times, axis=0), times, axis=1)
 
 
 def add_pieces(axes: Axes, section: Section, view: View, owners: np.ndarray | None) -> None:

@@ -25,7 +25,16 @@ from ..drawing.exhibits import CAPTION, Exhibit, checked_thetas, choose_beside, 
 from ..drawing.marks import mark_section
 from ..drawing.outlines import image_outlines
 from ..drawing.plane_sections import Section, make_sections
-from ..drawing.raster import add_lines, add_picture, all_pixel_owners, colour_grid, hatch_grid, name_axes, set_limits
+from ..drawing.raster import (
+    add_lines,
+    add_picture,
+    all_pixel_owners,
+    colour_grid,
+    hatch_grid,
+    name_axes,
+    section_borders,
+    set_limits,
+)
 from ..drawing.sheet import HEADER, ROW, Sheet, write_figure, write_header
 from ..titles import KEPT_WORDS, attention_text, delta_text, extent_text, subject_text
 
@@ -145,13 +154,19 @@ def _chosen(result: Result, boundaries: dict[Property, Boundary]) -> tuple[Exhib
 
 def _just_inside(result: Result, boundary: Boundary, theta: np.ndarray) -> np.ndarray:
     """A theta inside a reachable piece, beside the corner theta: on the border itself both sides meet."""
-    compound, polytopes = result.question.compound, result.answer.joint.polytopes
-    owner = np.repeat(np.arange(len(polytopes)), np.diff(polytopes.starts))
-    chosen = np.flatnonzero(boundary.reachable[owner])
+    compound, dimension = result.question.compound, result.question.compound.domain.dimension
     corner = compound.to_unit(theta[None])[0]
-    apart = np.abs(polytopes.points[chosen] - corner)[:, : compound.domain.dimension].max(axis=1)
-    piece = owner[chosen[np.argmin(apart)]]
-    return np.asarray(compound.to_theta((corner + JUST_INSIDE * (polytopes.centres[piece] - corner))[None])[0])
+    box = np.stack([corner, corner])
+    # With one parameter, the second coordinate has no meaning.
+    box[:, dimension:] = [[0.0], [1.0]]
+    nearest, centre = np.inf, corner
+    for block in result.answer.blocks(box):
+        polytopes = block.joint.polytopes
+        chosen = np.flatnonzero(boundary.reachable[block.piece + polytopes.owner])
+        apart = np.abs(polytopes.points[chosen] - corner)[:, :dimension].max(axis=1)
+        if apart.min(initial=np.inf) < nearest:
+            nearest, centre = apart.min(), polytopes.centres[polytopes.owner[chosen[np.argmin(apart)]]]
+    return np.asarray(compound.to_theta((corner + JUST_INSIDE * (centre - corner))[None])[0])
 
 
 def _title(result: Result, point: Point) -> str:
@@ -234,23 +249,23 @@ def _draw_panel(
 
 def _draw_pieces(axes: Axes, boundary: Boundary, section: Section) -> None:
     """The pieces as a picture, the frontiers as lines."""
-    owners, codes = all_pixel_owners(section), piece_codes(boundary)
-    picture = colour_grid(owners, to_rgba_array([look.colour for look in LOOKS])[codes])
+    codes = np.append(piece_codes(boundary), -1)[all_pixel_owners(section)]
+    picture = colour_grid(codes, to_rgba_array([look.colour for look in LOOKS]))
     for code, look in enumerate(LOOKS):
         for is_rising, letter in ((True, "/"), (False, "\\")):
             if letter in look.hatch or "x" in look.hatch:
-                hatch_grid(picture, owners, codes == code, is_rising=is_rising)
+                hatch_grid(picture, codes, np.arange(len(LOOKS)) == code, is_rising=is_rising)
     add_picture(axes, section, picture)
-    adjacency = section.polygons.touching()
-    first, second = section.piece[adjacency.first], section.piece[adjacency.second]
-    is_frontier = boundary.reachable[first] != boundary.reachable[second]
-    beyond = np.where(boundary.reachable[first], second, first)
-    looks = [(enclave.pieces, ENCLAVE_LINE, 1.2) for enclave in boundary.enclaves]
-    for place, component in reversed(list(enumerate(boundary.components))):
-        looks.append((component.pieces, LINES[min(place, len(LINES) - 1)], 1.9))
-    for pieces, colour, width in looks:
-        segments = adjacency.extent[is_frontier & np.isin(beyond, pieces)]
-        add_lines(axes, section.positions(segments), colour, width, zorder=2)
+    # Of each piece beyond a frontier, the place of its colour; −1 for all others.
+    line = np.full(len(boundary.kept), -1, dtype=np.int8)
+    for place, component in enumerate(boundary.components):
+        line[component.pieces] = min(place, len(LINES) - 1)
+    for enclave in boundary.enclaves:
+        line[enclave.pieces] = len(LINES)
+    for place, colour in reversed(list(enumerate((*LINES, ENCLAVE_LINE)))):
+        sides = np.select([boundary.reachable, line == place], [0, 1], -1)
+        (segments,) = section_borders([section], sides, passed_over=-1)
+        add_lines(axes, section.positions(segments), colour, 1.9 if colour in LINES else 1.2, zorder=2)
     set_limits(axes, section)
 
 

@@ -62,16 +62,16 @@ TOUCHING = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class LineCut:
-    """The pieces (N,) that a line meets, sorted along it, from low (N,) to high (N,) of t[axis].
+    """The parts (N,) of a line in single pieces, sorted along it, from low (N,) to high (N,) of t[axis].
 
-    point (D,) is a point of the line in t, beside the borders of the domain.
+    region (N,): their regions or boxes. point (D,) is a point of the line in t, beside the borders of the domain.
     """
 
     axis: int
     point: np.ndarray
     low: np.ndarray
     high: np.ndarray
-    piece: np.ndarray
+    region: np.ndarray
 
     def points(self, along: np.ndarray) -> np.ndarray:
         """Points (N, D) of the line in t, where t[axis] has the given values (N,)."""
@@ -258,9 +258,15 @@ def line_through(answer: DeltaAnswer, axis: int, theta: np.ndarray) -> LineCut:
     point = answer.compound.to_unit(np.asarray(theta, dtype=np.float64)[None])[0]
     # Zero is often a border of the domain or a knot, where regions end.
     point = np.where(point < 0.5, point + BESIDE, point - BESIDE)
-    low, high, piece = answer.joint.polytopes.on_line(axis, point)
+    box = np.stack([point, point])
+    box[:, axis] = 0.0, 1.0
+    parts = [(np.zeros(0), np.zeros(0), np.zeros(0, dtype=np.int64))]
+    for block in answer.blocks(box):
+        low, high, piece = block.joint.polytopes.on_line(axis, point)
+        parts.append((low, high, block.region + block.joint.pieces.region[piece]))
+    low, high, region = map(np.concatenate, zip(*parts, strict=True))
     order = np.argsort(low, kind="stable")
-    return LineCut(axis, point, low[order], high[order], piece[order])
+    return LineCut(axis, point, low[order], high[order], region[order])
 
 
 def profile(answer: DeltaAnswer, line: LineCut) -> Profile:
@@ -279,7 +285,7 @@ def profile(answer: DeltaAnswer, line: LineCut) -> Profile:
     share = step / np.repeat(counts - 1, counts)
     t = np.repeat(low, counts) + share * np.repeat(high - low, counts)
     points = line.points(t)
-    which = np.repeat(answer.joint.pieces.region[line.piece], counts)
+    which = np.repeat(line.region, counts)
     starts_gap = ends[:-1][low[1:] - high[:-1] > TOUCHING]
     gaps = np.stack([np.append(0.0, high), np.append(low, 1.0)], axis=1)
     gaps = gaps[gaps[:, 1] - gaps[:, 0] > TOUCHING]

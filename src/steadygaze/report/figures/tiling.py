@@ -9,7 +9,6 @@ import numpy as np
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
-from ...attention.measures import Measure
 from ...engines.refine.boxes import State
 from ...errors import OptionError
 from ...polytopes import Cut
@@ -17,17 +16,13 @@ from ...results.result import Result
 from ...results.tiling import TileLabels
 from ...words import counted, percent_up, share_text
 from ..drawing.colours import (
-    BOTH,
     BOX_INK,
-    CLASSIFICATION,
     INK,
     PAPER,
     PATTERN_SHADES,
     Row,
     View,
-    attention_kind,
-    joint_label,
-    make_region_view,
+    make_tile_view,
 )
 from ..drawing.plane_sections import Section, edge_segments, make_sections
 from ..drawing.raster import add_lines, add_not_reached, add_pieces, name_axes, pixel_owners, set_limits
@@ -58,7 +53,7 @@ def tiling_figure(result: Result, by: str | None = None) -> Figure:
     by = by or result.question.property.value
     sections, box_edges = _tile_sections(result)
     tiles = result.tiling.tiles(result.answer)
-    view = _by_pattern(tiles) if by == "pattern" else _by_label(tiles, by, result.question.attention.measure)
+    view = _by_pattern(result, tiles) if by == "pattern" else _by_label(result, tiles, by)
     rows = (*view.rows, *_edge_rows(result))
     is_line, is_single = sections[0].domain.dimension == 1, len(sections) == 1
     width = BAND_WIDTH if is_line else PANEL if is_single else NARROW_PANEL
@@ -115,26 +110,20 @@ def edge_width(tiles: int, size: tuple[float, float], *, is_line: bool) -> float
     return float(np.clip(0.06 * side, FINEST_EDGE, EDGE))
 
 
-def _by_label(tiles: TileLabels, by: str, measure: Measure) -> View:
-    is_empty = not len(tiles.shares)
-    has_label, has_attention = (is_empty or any(labels) for labels in (tiles.classification, tiles.attention))
+def _by_label(result: Result, tiles: TileLabels, by: str) -> View:
+    has_label, has_attention = tiles.has_labels if len(tiles.shares) else (True, True)
     if (by != "ar" and not has_label) or (by != "cr" and not has_attention):
         missing, other = ("label", "ar") if not has_label else ("attention", "cr")
         raise OptionError(f"this result did not measure the {missing} of its regions; use --by {other}")
-    labels = {
-        "cr": tiles.classification,
-        "ar": tiles.attention,
-        "both": [joint_label(*pair) for pair in zip(tiles.classification, tiles.attention, strict=True)],
-    }[by]
-    kind = {"cr": CLASSIFICATION, "ar": attention_kind(measure), "both": BOTH}[by]
-    return make_region_view(kind, labels, tiles.shares, is_counted=tiles.shares > 0.0)
+    return make_tile_view(tiles, by, result.question.attention.measure, is_counted=tiles.shares > 0.0)
 
 
-def _by_pattern(tiles: TileLabels) -> View:
-    is_box = tiles.pattern < 0
-    colours = PATTERN_SHADES((tiles.pattern * GOLDEN) % 1.0)
+def _by_pattern(result: Result, tiles: TileLabels) -> View:
+    pattern = result.tiling.tile_patterns
+    is_box = pattern < 0
+    colours = PATTERN_SHADES((pattern * GOLDEN) % 1.0)
     colours[is_box] = to_rgba(MIXED_BOX)
-    count = len(np.unique(tiles.pattern[~is_box]))
+    count = len(np.unique(pattern[~is_box]))
     rows = [Row("shades by pattern", counted(count, "pattern"), shades=PATTERN_SHADES)]
     if is_box.any():
         boxes = tiles.shares[is_box & (tiles.shares > 0.0)]
@@ -146,16 +135,16 @@ def _by_pattern(tiles: TileLabels) -> View:
 
 def _tile_sections(result: Result) -> tuple[list[Section], list[np.ndarray]]:
     """The sections with tiles as their pieces and edges of regions as outlines; and the edges of boxes."""
-    if result.tiling.is_search:
-        found = list(make_sections(result))
-        return found, [np.zeros((0, 2, 2))] * len(found)
+    found = make_sections(result, by_region=True)
+    if result.tiling.is_search or result.answer.is_in_chunks:
+        return list(found), [np.zeros((0, 2, 2))] * len(found)
     pieces = result.answer.joint.pieces
     sections, box_edges = [], []
-    for section in make_sections(result):
+    for section in found:
         kind = pieces.cuts[np.abs(section.polygons.facets) - 1, 0]
         segments, is_first = edge_segments(section.polygons), section.polygons.facets > 0
         outlines = segments[is_first & np.isin(kind, (Cut.NEURON, Cut.KNOT))]
-        sections.append(replace(section, piece=pieces.region[section.piece], outlines=outlines))
+        sections.append(replace(section, outlines=outlines))
         box_edges.append(segments[is_first & (kind == Cut.SPLIT)])
     return sections, box_edges
 
@@ -164,6 +153,8 @@ def _edge_rows(result: Result) -> list[Row]:
     """Rows for the edges, and for the part of the domain without tiles."""
     count = result.region_count
     rows = [Row("edges of regions", counted(count, "region"), INK, is_line=True)]
+    if result.answer.is_in_chunks:
+        rows = [Row("regions, drawn without edges", f"{count:,}", PAPER)]
     if result.tiling.is_search:
         return [*rows, *not_visited_rows(result)]
     if result.tiling.boxes is not None:

@@ -16,19 +16,15 @@ from matplotlib.figure import Figure
 from ...results.result import Result
 from ...words import counted, percent_up, rounded, share_text
 from ..drawing.colours import (
-    BOTH,
-    CLASSIFICATION,
     DELTA_LINE,
     FAINT_INK,
     INK,
     PAPER,
     PHASE,
-    UNDECIDED,
     Row,
     View,
-    attention_kind,
-    joint_label,
     make_region_view,
+    make_tile_view,
 )
 from ..drawing.marks import add_dashes, mark_section
 from ..drawing.plane_sections import Section, domain_of, make_sections
@@ -62,21 +58,14 @@ def search_figure(found: Result) -> Figure:
 
 def make_search_views(found: Result) -> tuple[View, ...]:
     """The phase, then one view for each label that the search asked for, and a joint one if it asked for both."""
-    tiles = found.tiling.tiles(found.answer)
-    classification, attention, shares = tiles.classification, tiles.attention, tiles.shares
+    tiles, measure = found.tiling.tiles(found.answer), found.question.attention.measure
     views = []
     if found.described.method != "bfs":
-        words = np.where(found.tiling.arrays()["is_following"] == 1, "following", "searching").tolist()
-        views.append(make_region_view(PHASE, words, shares))
-    if any(classification) or not any(attention):
-        views.append(make_region_view(CLASSIFICATION, [label or UNDECIDED for label in classification], shares))
-    if any(attention):
-        kind = attention_kind(found.question.attention.measure)
-        views.append(make_region_view(kind, attention, shares))
-    if any(classification) and any(attention):
-        joint = [joint_label(*pair) for pair in zip(classification, attention, strict=True)]
-        views.append(make_region_view(BOTH, joint, shares))
-    return tuple(views)
+        is_following = (found.tiling.arrays()["is_following"] == 1).astype(np.int64)
+        views.append(make_region_view(PHASE, ("searching", "following"), is_following, tiles.shares))
+    has_label, has_attention = tiles.has_labels
+    chosen = {"cr": has_label or not has_attention, "ar": has_attention, "both": has_label and has_attention}
+    return (*views, *(make_tile_view(tiles, by, measure) for by, is_shown in chosen.items() if is_shown))
 
 
 def common_rows(found: Result) -> tuple[Row, ...]:
@@ -116,7 +105,7 @@ def write_search_header(sheet: Sheet, found: Result) -> None:
     ended = summary.status.value if summary.stopped is None else f"{summary.status.value} ({summary.stopped})"
     count = counted(found.region_count, "region")
     facts = [f"{summary.method}: {count} on {share_text(summary.visited_share)} of the domain, {ended}"]
-    if any(found.tiling.tiles(found.answer).attention):
+    if found.tiling.tiles(found.answer).has_labels[1]:
         facts += [summary.measure.stated_text(summary.stated), attention.text()]
     write_header(sheet, f"{subject}: {verdict}", facts, size=14)
 

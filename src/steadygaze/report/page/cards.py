@@ -21,6 +21,7 @@ from ...labels import Label
 from ...properties.nearest import Nearest
 from ...results.boundary_summary import BoundarySummary, reach_sentence, summarise_boundary
 from ...results.claims import Violation
+from ...results.label_counts import COLUMNS, ROWS
 from ...results.result import Result
 from ...results.strayed import place_text, strayed_pixels
 from ...results.summary import Summary
@@ -38,8 +39,6 @@ ROUNDING = 1e-7
 """Parameters below this share of their range are shown as 0."""
 MOST_ROWS = 10
 """Components and enclaves of a boundary that a page lists."""
-MOST_DRAWN = 1_000_000
-"""The most regions of a map whose boundary the page shows as a picture: all pieces are drawn from memory."""
 
 
 Wish = tuple[str, str, np.ndarray]
@@ -65,13 +64,16 @@ def make_search_cards(result: Result, summary: Summary) -> list[dict[str, Any]]:
     domain, tiles = result.question.perturbed.domain, result.tiling.tiles(result.answer)
     inside = np.clip(result.tiling.arrays()["inside"], domain.low, domain.high)
     wishes: list[Wish] = []
-    for name, title in ((Label.IR, "Attention violation"), (Label.MR, "Label violation")):
-        labels = zip(tiles.classification, tiles.attention, strict=True)
-        thetas = inside[[name in pair for pair in labels]]
+    violated = (
+        ("Attention violation", tiles.attention == COLUMNS.index(Label.IR)),
+        ("Label violation", tiles.classification == ROWS.index(Label.MR)),
+    )
+    for title, chosen in violated:
+        thetas = inside[chosen]
         if len(thetas):
             nearest = thetas[np.argmin(np.linalg.norm(thetas / domain.widths, axis=1))]
             wishes.append((title, "Inside the visited region of this kind whose inner point is nearest to 0.", nearest))
-    return _cards(result, summary, wishes, has_maps=any(tiles.attention))
+    return _cards(result, summary, wishes, has_maps=tiles.has_labels[1])
 
 
 def _nearest_text(found: Nearest, where: str) -> str:
@@ -163,20 +165,8 @@ def describe_boundary(result: Result) -> dict[str, Any]:
         "more_components": len(summary.components) - len(components),
         "enclaves": [(str(place), *row) for place, row in enumerate(enclaves, start=1)],
         "more_enclaves": len(summary.enclaves) - len(enclaves),
-    } | _boundary_picture(result, found)
-
-
-def _boundary_picture(result: Result, found: Boundary) -> dict[str, str]:
-    """The picture of a boundary, or the reason for none."""
-    if result.region_count > MOST_DRAWN:
-        return {
-            "picture": "",
-            "no_picture": f"the map has {result.region_count:,} regions, and pictures show up to {MOST_DRAWN:,}",
-        }
-    try:
-        return {"picture": figure_uri(lambda: boundary_figure(result, found)), "no_picture": ""}
-    except OptionError as error:
-        return {"picture": "", "no_picture": str(error)}
+        "picture": figure_uri(lambda: boundary_figure(result, found)),
+    }
 
 
 def _boundary_sentence(summary: BoundarySummary) -> str:
