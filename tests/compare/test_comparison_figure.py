@@ -7,10 +7,10 @@ import pytest
 from matplotlib.image import AxesImage
 from matplotlib.text import Text
 
-from steadygaze.compare import comparison_figure as figure
 from steadygaze.compare.comparison import Comparison, compare_results
 from steadygaze.compare.comparison_figure import COLOURS, NAMES, comparison_figure, draw_comparison
 from steadygaze.compare.overlay import COMBINATIONS
+from steadygaze.report.drawing import raster
 from steadygaze.words import share_text
 from support.networks.compared_networks import answered
 
@@ -18,7 +18,7 @@ from support.networks.compared_networks import answered
 @pytest.fixture(autouse=True)
 def coarse(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few pixels, which take no time."""
-    monkeypatch.setattr(figure, "PIXELS", 150)
+    monkeypatch.setattr(raster, "PIXELS", 150)
 
 
 def comparison(kind: str, *seeds: int) -> Comparison:

@@ -148,15 +148,14 @@ def test_a_line_through_a_map_of_three_parameters_meets_the_pieces_that_contain_
     specs = ["brightness:0..0.3", "patch:x=10,y=10,w=8,h=8:0..0.3", "translate:dx=1:0..0.3"]
     space = steadygaze.verify("M-FNN-100", "mnist:69995", specs, threads=1)
     assert isinstance(space, Result)
-    pieces = space.answer.joint.pieces
     for axis, theta in ((0, [0.0, 0.11, 0.0]), (1, [0.21, 0.0, 0.07]), (2, [0.05, 0.2, 0.0])):
         line = line_through(space.answer, axis, np.array(theta))
         assert line.low[0] == pytest.approx(0.0) and line.high[-1] == pytest.approx(1.0)
         assert np.allclose(line.high[:-1], line.low[1:])
-        for low, high, piece in zip(line.low, line.high, line.piece, strict=True):
+        for low, high, region in zip(line.low, line.high, line.region, strict=True):
             if high - low > 1e-6:
                 middle = space.question.compound.to_theta(line.points(np.array([0.5 * (low + high)])))[0]
-                assert space.region_at(middle) == pieces.region[piece]
+                assert space.region_at(middle) == region
 
 
 def test_paths_that_begin_at_zero_or_outside_of_it() -> None:

@@ -1,4 +1,4 @@
-"""The tiling of a map with all regions in memory, how chunks join to one, and sentences about the proofs behind maps."""
+"""The tiling of a map with all regions in memory, how chunks join to one, and sentences about the proofs of maps."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
