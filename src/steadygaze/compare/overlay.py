@@ -11,7 +11,7 @@ import numpy as np
 from ..compiling import compiled
 from ..labels import Kept, Label, Property
 from ..polytopes.polygon_kernels import shared_area
-from ..polytopes.protocol import join_starts
+from ..polytopes.protocol import join_rows, join_starts
 from ..properties.joint import Shares
 from ..results.delta_answer import Block
 from ..results.result import Result
@@ -144,11 +144,12 @@ def _tiling(block: Block, wanted: Property) -> tuple[np.ndarray, ...]:
 
 
 def _join(tilings: list[tuple[np.ndarray, ...]]) -> tuple[np.ndarray, ...]:
-    """The arrays of several blocks as one."""
+    """The arrays of several blocks as one; empties the list along the way to save memory."""
     if len(tilings) == 1:
         return tilings[0]
-    x, y, starts, *columns = zip(*tilings, strict=True)
-    return np.concatenate(x), np.concatenate(y), join_starts(list(starts)), *map(np.concatenate, columns)
+    x, y, starts, *columns = map(list, zip(*tilings, strict=True))
+    tilings.clear()
+    return join_rows(x), join_rows(y), join_starts(starts), *map(join_rows, columns)
 
 
 def _grid(tiling: tuple[np.ndarray, ...], side: int) -> tuple[np.ndarray, np.ndarray]:

@@ -3,7 +3,9 @@
 Single regions, claims and nearest violations come from the chunks that hold them, loaded again.
 """
 
+import os
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NoReturn
@@ -24,6 +26,9 @@ from .claims import Claim, Violation, chosen_pieces, exact_claims, piece_claims
 from .delta_answer import Block, zero_bounds
 from .label_counts import CountedAnswer, PatternLabels
 from .label_grid import LabelGrid
+
+AHEAD = 4
+"""The number of chunks that `blocks` loads at a time."""
 
 EXAMINED = 12
 """The most chunks, those nearest to zero, of which `suspects` gives more than bounding boxes."""
@@ -224,8 +229,12 @@ class StreamedAnswer(CountedAnswer):
 
     def blocks(self, box: np.ndarray | None = None) -> Iterator[Block]:
         pieces, regions = np.cumsum([(0, 0), *((facts.pieces, facts.regions) for facts in self.facts)], axis=0).T
-        for number in range(len(self.facts)) if box is None else self.touching(box):
-            yield Block(int(pieces[number]), int(regions[number]), self.load(number).joint)
+        numbers = range(len(self.facts)) if box is None else self.touching(box)
+        with ThreadPoolExecutor(min(AHEAD, os.cpu_count() or 1)) as pool:
+            for start in range(0, len(numbers), AHEAD):
+                chosen = numbers[start : start + AHEAD]
+                for number, found in zip(chosen, pool.map(self.load, chosen), strict=True):
+                    yield Block(int(pieces[number]), int(regions[number]), found.joint)
 
     @property
     def joint(self) -> NoReturn:
