@@ -216,6 +216,19 @@ def test_damaged_missing_and_swapped_chunks_are_refused_by_name(moving: Three, t
         _ = load(place).with_delta("60%").areas
 
 
+@pytest.mark.parametrize("three", [MOVING, "three parameters"], indirect=True)
+def test_maps_stored_with_a_coarser_grid_are_read(
+    three: Three, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    with monkeypatch.context() as patch:
+        patch.setattr(chunk_files, "CELLS", {2: 64, 3: 16})
+        place = run_in_chunks(request.node.callspec.params["three"]).save(tmp_path / "old")
+    assert np.load(place / "regions.npz")["cells"].shape[1] == 4096 // 8
+    old, domain = load(place), three.whole.question.perturbed.domain
+    for theta in np.random.default_rng(4).uniform(domain.low, domain.high, (100, domain.dimension)):
+        assert old.region_at(theta) == three.whole.region_at(theta)
+
+
 def test_force_replaces_a_result_in_chunks(moving: Three, tmp_path: Path):
     place = tmp_path / "copy"
     shutil.copytree(moving.place, place)

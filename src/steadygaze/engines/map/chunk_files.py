@@ -35,8 +35,8 @@ from ...results.arrays import Shapes, array_shapes, pack, shaped, unpack_map
 KEPT = 4
 """The number of loaded chunks that stay in memory."""
 
-CELLS = {2: 64, 3: 16}
-"""The number of cells along each side of the grid that locates chunks, by dimension."""
+CELLS = {2: 256, 3: 40}
+"""The number of cells along each side of the grid that locates chunks, by dimension; stored maps may have fewer."""
 
 ROUNDING = 2.0**-22
 """A bound on the error of a difference of two logits in float32, relative to the larger sum of |coefficients|."""
@@ -67,6 +67,14 @@ class ChunkFile:
     place: tuple[int, int, int]
     regions: int
     cells: np.ndarray
+
+    def may_touch(self, box: np.ndarray) -> bool:
+        """Whether the chunk may touch a box (2, D) in the unit square or cube, given its low and its high corner."""
+        dimension = box.shape[1]
+        side = round(len(self.cells) ** (1.0 / dimension))
+        low, high = np.clip((box * side).astype(np.int64), 0, side - 1)
+        cells = self.cells.reshape((side,) * dimension)
+        return bool(cells[tuple(map(slice, low, high + 1))].any())
 
     def stored(self, number: int) -> dict[str, Any]:
         """The facts of the chunk for `result.json`, given its number."""
@@ -156,11 +164,7 @@ class ChunkFiles:
 
     def touching(self, box: np.ndarray) -> list[int]:
         """The chunks that may touch a box (2, D) in the unit square or cube, given its low and its high corner."""
-        dimension = box.shape[1]
-        side = CELLS[dimension]
-        low, high = np.clip((box * side).astype(np.int64), 0, side - 1).tolist()
-        cells = tuple(slice(first, last + 1) for first, last in zip(low, high, strict=True))
-        return [n for n, file in enumerate(self.files) if file.cells.reshape((side,) * dimension)[cells].any()]
+        return [number for number, file in enumerate(self.files) if file.may_touch(box)]
 
     def chunk_of(self, region: int) -> tuple[int, int]:
         """The chunk of a region, and the region's number in it."""
