@@ -74,8 +74,7 @@ def labelled(result: Result, count: int, rng: np.random.Generator) -> tuple[np.n
         volumes[sure] = boxes.volumes[sure]
         parts.append((volumes, (boxes, found.attention_codes)))
         found = found.exact
-    if found is not None:
-        joint: JointPieces = found.joint
+    for joint in () if found is None else (block.joint for block in found.blocks()):
         volumes = joint.polytopes.volumes
         is_sure = (joint.attention_codes != Kept.UNKNOWN) & (joint.attention_strip <= STRIP * volumes)
         parts.append((np.where(is_sure, volumes, 0.0), joint))

@@ -26,7 +26,7 @@ def three(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 def test_pieces_are_in_memory_one_block_at_a_time(three: Three):
     answer, whole, numbers = three.loaded.answer, three.joined.answer.joint, list[np.ndarray]()
-    with pytest.raises(OptionError, match="one block at a time"):
+    with pytest.raises(OptionError, match="one chunk at a time"):
         _ = answer.joint
     for block in answer.blocks():
         own = block.piece + np.arange(len(block.joint.pieces))

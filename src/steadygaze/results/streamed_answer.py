@@ -239,7 +239,9 @@ class StreamedAnswer(CountedAnswer):
     @property
     def joint(self) -> NoReturn:
         """Refused, like all arrays of pieces: they may exceed the memory."""
-        raise OptionError("the pieces of a map in chunks are never in memory together: take them one block at a time")
+        raise OptionError(
+            "a map in chunks never has all pieces in memory; take them from blocks(), one chunk at a time"
+        )
 
     inconsistencies = reach = joint
 
