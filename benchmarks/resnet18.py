@@ -14,6 +14,8 @@ import argparse
 import sys
 import tempfile
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -170,7 +172,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     image = random_image(options.side, 0)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "resnet18.onnx"
-        writing, _ = clock(lambda: write_resnet(path, options.side, options.classes, options.gain))
+        # In a process of its own: torch would count as memory of the verification.
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+            given = path, options.side, options.classes, options.gain
+            writing, _ = clock(lambda: pool.submit(write_resnet, *given).result())
         reading, model = clock(lambda: read_model(path))
         checking, agreement = clock(lambda: check_agreement(model, image, []))
         print(
