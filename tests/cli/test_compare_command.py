@@ -10,8 +10,9 @@ import pytest
 
 from steadygaze import compare, load
 from steadygaze.cli.comparison_text import contrary_text, describe_comparison
-from steadygaze.compare import comparison_figure as figure
+from steadygaze.compare import comparison_figure
 from steadygaze.compare.worsening import judge_worsening
+from steadygaze.report.drawing import raster
 from steadygaze.requirement import Outcome
 from support.command_line import SMALL, Runner
 
@@ -45,7 +46,7 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
             file.write_text("a picture", encoding="ascii")
         return files
 
-    monkeypatch.setattr(figure, "write_figure", write)
+    monkeypatch.setattr(comparison_figure, "write_figure", write)
 
 
 def test_tables(run: Runner, pair: tuple[str, str]):
@@ -95,7 +96,7 @@ def test_one_file(run: Runner, pair: tuple[str, str], undrawn: None, ending: str
 
 
 def test_a_directory(run: Runner, pair: tuple[str, str], monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(figure, "PIXELS", 50)
+    monkeypatch.setattr(raster, "PIXELS", 50)
     result = run("compare", *pair, "--out", "both", "--json")
     names = {"comparison.json", "comparison.png", "comparison.svg", "comparison.pdf"}
     assert {path.name for path in Path("both").iterdir()} == names
