@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from steadygaze.api import load, verify
-from steadygaze.attention import enclosed
+from steadygaze.attention import enclosed, polynomial_kernels
+from steadygaze.attention.measures import pointing
 from steadygaze.attention.options import AttentionOptions
 from steadygaze.attention.polynomials import ConvexParts, LocalForms, Monomials, monomials
 from steadygaze.budget import Budget, Limits
@@ -34,6 +35,7 @@ ASKED = {
     "object": {"attention": "object", "tau": 0.5},
     "distance": {"delta": 2.5, "dist": "l2"},
     "alike": {"attention": "alike", "gamma": 0.5},
+    "pointing": {"attention": "pointing"},
 }
 TWICE = {"input-x-gradient": (1.0, 1.0, 0.0), "integrated:steps=1": (2.0, 0.5, 0.0)}
 
@@ -45,14 +47,14 @@ def tiny(asked, method, specs, *, seed=0, classes="all", **options):
     layers = [(np.round(rng.normal(size=(b, a)), 3), np.round(0.3 * rng.normal(size=b), 3)) for a, b in pairwise(sizes)]
     image = rng.choice([0.0, 0.25, 0.75, 1.0], SHAPE)
     given, mask = dict(ASKED[asked]), None
-    if asked == "object":
+    if asked in ("object", "pointing"):
         mask = (image[0] > 0.5) * rng.choice([0.25, 0.75, 1.0], SHAPE[1:])
         mask[0, 0] = 0.0
         given["mask"] = mask
     result = ask(layers, image, specs, method="map", explain=method, classes=classes, **(given | options))
     chosen, has_factor = result.question.attention.chosen(3).tolist(), method != "gradient"
     copies = [tuple(map(Fraction, TWICE[method] if has_factor else (1, 1, 0)))]
-    threshold = Fraction(given.get("tau", given.get("gamma", given.get("delta"))))
+    threshold = Fraction(given.get("tau", given.get("gamma", given.get("delta", 0))))
     perturbed = result.question.perturbed
     return result, ExactEnclosed(
         layers, perturbed, chosen, copies, Fraction(0), threshold, mask, measure=asked, has_factor=has_factor
@@ -61,6 +63,8 @@ def tiny(asked, method, specs, *, seed=0, classes="all", **options):
 
 def cutting(result, truth):
     """The same with a threshold that divides a region: the loss in the middle of one where it changes much."""
+    if truth.measure == "pointing":
+        return result, truth
     shapes, answer = result.tiling.answers.regions.polytopes, result.answer
     losses = [answer.inconsistency_at(np.full(len(shapes[n]), n), shapes[n]) for n in range(len(shapes))]
     most = np.inf if truth.measure == "distance" else 0.999
@@ -71,11 +75,13 @@ def cutting(result, truth):
     return result.with_threshold(repr(threshold)), replace(truth, threshold=Fraction(threshold))
 
 
+CURVED = ("object", "distance", "alike")
+"""Their borders are curved where images move."""
 CASES = [
-    *(("gradient", asked, SHIFT) for asked in ASKED),
+    *(("gradient", asked, SHIFT) for asked in CURVED),
     *(("input-x-gradient", asked, specs) for asked in ("distance", "alike") for specs in (LINE, PLANE)),
     ("integrated:steps=1", "alike", PLANE),
-    *(("input-x-gradient", asked, specs) for asked in ASKED for specs in (MOVED, MOVED_LIGHT, SHIFT)),
+    *(("input-x-gradient", asked, specs) for asked in CURVED for specs in (MOVED, MOVED_LIGHT, SHIFT)),
     ("integrated:steps=1", "distance", MOVED_LIGHT),
 ]
 
@@ -89,6 +95,20 @@ def test_labels_agree_with_rationals(method, asked, specs):
         assert not wrong and decided > 1.0 - 1e-6
         assert result.answer.labels.is_mixed.any()
         assert result.areas["undecided"][1] < 1e-6
+
+
+@pytest.mark.parametrize("method", TWICE)
+@pytest.mark.parametrize("specs", [LINE, PLANE, CUBE])
+def test_labels_of_pointing_agree_with_rationals(method, specs):
+    """Pixels overtake each other within regions."""
+    mixed = 0
+    for seed in (0, 3, 4, 6):
+        result, truth = tiny("pointing", method, specs, seed=seed)
+        assert isinstance(result.tiling, MapTiling) and result.question.encloses_borders
+        wrong, decided = disagreements(result, truth, MOST)
+        assert not wrong and decided > 1.0 - 1e-6
+        mixed += result.answer.labels.is_mixed.sum()
+    assert mixed or (method, specs) == ("integrated:steps=1", LINE)
 
 
 @pytest.mark.parametrize(
@@ -158,6 +178,10 @@ def test_stored_and_chunked_maps_are_the_same(specs, more, other, tmp_path):
         ("M-FNN-100", ["translate:dx=1:-0.2..0.5", "brightness:0..0.1"],
          {"explain": "input-x-gradient", "attention": "object", "mask": "auto:bright=0.2,grow=1", "tau": "95%"}),
         ("M-CNN-S", ["translate:dx=1:0..0.2"], {"explain": "input-x-gradient", "delta": "20%"}),
+        ("M-FNN-100", ["darkness:0..0.5", "patch:x=12,y=12,w=4,h=4"],
+         {"explain": "integrated:steps=2", "attention": "pointing", "mask": "auto:bright=0.9"}),
+        ("M-MAXPOOL", ["darkness:0..0.1", "patch:x=12,y=12,w=4,h=4:0..0.1"],
+         {"explain": "input-x-gradient", "attention": "pointing", "mask": "auto:bright=0.9"}),
     ],
 )  # fmt: skip
 def test_samples_agree_on_bundled_networks(model, specs, more):
@@ -202,10 +226,10 @@ def test_black_images_have_no_attention():
         assert low <= result.areas[Label.IR][1]
 
 
-def faulty(asked="distance", method="gradient", specs=SHIFT, **options):
+def faulty(asked="distance", method="gradient", specs=SHIFT, *, seeds=(0, 1), **options):
     """Whether rationals, or the package's own checks, refute a map."""
     try:
-        for seed in range(2):
+        for seed in seeds:
             result, truth = tiny(asked, method, specs, seed=seed, **options)
             if disagreements(*cutting(result, truth), MOST)[0]:
                 return True
@@ -232,6 +256,29 @@ def test_planted_errors_are_caught(monkeypatch):
         norms = LocalForms._norms
         patch.setattr(LocalForms, "_norms", lambda self, squares, other: _halved(norms(self, squares, other)))
         assert faulty("distance")
+
+
+def test_planted_errors_of_pointing_are_caught(monkeypatch):
+    def is_faulty():
+        return faulty("pointing", "input-x-gradient", PLANE, seeds=(3, 4, 6))
+
+    assert not is_faulty()
+    add = polynomial_kernels.add_strongest
+    with monkeypatch.context() as patch:  # the first function counts as the largest
+        patch.setattr(LocalForms, "largest", lambda self: self.one(0))
+        assert is_faulty()
+    with monkeypatch.context() as patch:  # functions that are not kept do not bound the largest
+        patch.setattr(polynomial_kernels, "add_strongest", lambda *given: _unbounded(add, *given))
+        patch.setattr(pointing, "STRONGEST", 1)
+        assert is_faulty()
+    with monkeypatch.context() as patch:
+        patch.setattr(pointing, "STRONGEST", 1)
+        assert not is_faulty()
+
+
+def _unbounded(add, *given):
+    add(*given)
+    given[-1][:, -2:] = 0.0
 
 
 def _unmoved(functions, maps):
@@ -335,9 +382,10 @@ def test_no_attention_is_lost_attention_wherever_the_expected_map_moves():
 @pytest.mark.parametrize("explain", ["gradient", "input-x-gradient"])
 def test_a_run_without_regions_is_undecided(asked: str, explain: str):
     options = {"attention": asked} | ({"mask": "auto:bright=0.2,grow=1"} if asked in ("object", "pointing") else {})
-    if explain != "gradient" and asked in ("pointing", "topk"):
+    if explain != "gradient" and asked == "topk":
         return
-    specs, late = ["brightness", "translate:dx=1"], Budget(Limits(timeout_seconds=1e-9))
+    specs = ["brightness", "patch:x=1,y=0,w=2,h=3" if asked == "pointing" else "translate:dx=1"]
+    late = Budget(Limits(timeout_seconds=1e-9))
     result = verify("M-FNN-100", "mnist:69993", specs, method="map", explain=explain, budget=late, **options)
     assert result.region_count == 0
     assert result.areas[Label.UNDECIDED] == (1.0, 1.0)

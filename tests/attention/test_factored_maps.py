@@ -168,7 +168,7 @@ def test_a_linear_network_keeps_its_attention_under_brightness():
     assert result.areas[Label.AR][0] >= 0.999
 
 
-CURVED = {"attention": "pointing", "mask": "auto:bright=0.2,grow=1"}
+CURVED = {"attention": "topk", "top": "20:0.8"}
 
 
 def test_engines_that_label_whole_regions_refuse_curved_borders_with_the_reason():

@@ -244,7 +244,8 @@ def test_curved_borders_are_refused_with_the_method_that_works():
     for specs, more in (
         (["translate:dx=1", "brightness:0..0.1"], {"delta": "25%", "filter": "abs"}),
         (["shift:dx=1,dy=1,interp=triangle"], {"delta": "25%", "dist": "l1"}),
-        (["brightness:0..0.1"], {"attention": "pointing", "mask": "auto:bright=0.2,grow=1"}),
+        (["brightness:0..0.1"], {"attention": "topk", "top": "20:0.8"}),
+        (["translate:dx=1:0..0.1"], {"attention": "pointing", "mask": "auto:bright=0.2,grow=1"}),
         (["brightness:0..0.1"], {"attention": "object", "mask": "auto:bright=0.2,grow=1", "filter": "mean"}),
     ):
         with pytest.raises(OptionError, match="use --method refine"):

@@ -147,12 +147,14 @@ def test_lists_and_tensors_are_masks():
 def test_a_map_names_what_it_has_no_borders_for():
     asked = {"method": "map", "explain": "input-x-gradient"}
     for given, words in (
-        ({"attention": "pointing", "mask": MASK}, "no borders for pointing there"),
         ({"attention": "topk"}, "no borders for topk there"),
         ({"attention": "alike", "filter": "mean"}, "no borders for filter mean there"),
     ):
         with pytest.raises(OptionError, match=f"{words}, so only bounds can prove attention; use --method refine"):
             verify("M-FNN-100", "mnist:69990", SPECS, **asked, **given)
+    for moved in ("translate:dx=1", "shift:dx=1,dy=1,interp=triangle"):
+        with pytest.raises(OptionError, match="no borders for pointing on an object that moves there, so only bounds"):
+            verify("M-FNN-100", "mnist:69990", moved, attention="pointing", mask=MASK, **asked)
 
 
 @pytest.mark.parametrize("name", ["alike", "object", "pointing", "topk"])

@@ -1,8 +1,10 @@
 """An exhausted budget gives a partial map: no exception, the reason in `stopped`, only regions of the full map."""
 
 import _thread
+import signal
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -109,6 +111,15 @@ def test_interrupted_by_the_user(
     assert_partial(compound, part, full)
 
 
+@pytest.fixture
+def heeds_interrupts() -> Iterator[None]:
+    """Ctrl-C interrupts, even where the tests run in the background and inherit that it is ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heeds_interrupts")
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("in_chunks", [False, True])
 def test_an_interrupt_of_the_caller_ends_all_threads(

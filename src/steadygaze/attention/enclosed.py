@@ -193,15 +193,18 @@ class EnclosedSums:
     def _numbers(self, maps: np.ndarray, owner: np.ndarray, regions: np.ndarray, cell: int) -> np.ndarray:
         layout, measure, moved = self.layout, self.options.measure, self.moved[cell]
         factor, is_nothing = None, np.zeros(len(regions), dtype=bool)
+        shapes = self.shapes.take(regions)
         numbers = np.zeros((len(regions), layout.numbers))
         numbers[:, -2], numbers[:, -1] = 1.0, moved.error
         if self.pixels is not None:
-            found = self.pixels[cell].whole(self.shapes.take(regions), is_signed=measure.squares_maps)
+            found = self.pixels[cell].whole(shapes, is_signed=measure.squares_maps)
             factor, is_nothing = FactorForms(found.functions, found.off, found.largest), found.is_nothing
             numbers[:, -2] = found.largest.max(axis=1)
         out = np.zeros((len(regions), layout.sums, len(layout.powers) + 1))
         share = gamma(2 * maps[0].size + 128)
-        measure.add_polynomials(Sums(maps, owner, moved, factor, layout.powers.table, share), out)
+        corners = shapes.points - self.compound.corners[cell].low
+        sums = Sums(maps, owner, moved, factor, layout.powers.table, share, corners, shapes.starts)
+        measure.add_polynomials(sums, out)
         out[:, :, -1] *= up(maps[0].size + 16)
         numbers[:, :-2] = out.reshape(len(regions), -1)
         numbers[is_nothing] = 0.0

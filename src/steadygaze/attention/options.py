@@ -72,6 +72,8 @@ class AttentionOptions:
         """
         if not self.measure.takes_polynomials(self.distance):
             return False
+        if (moves or moves_twice) and not self.measure.polynomials_move:
+            return False
         if not self.method.changes_in_regions:
             return moves_twice
         if self.method.factor_baseline is None or not self.filter.is_pixelwise:

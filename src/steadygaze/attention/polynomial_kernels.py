@@ -117,3 +117,95 @@ def add_masses(maps, owner, outside, factor, off, largest, table, share, room, o
             total = _size(factor[at, i])
             out[n, 0, last] += mass * (off[at, i] + share * total * _size(outside[i]))
             out[n, 1, last] += mass * (off[at, i] + share * total)
+
+
+@compiled
+def add_strongest(maps, owner, is_on, factor, off, share, points, starts, most, candidates, out):
+    """out (N, 2 k + 2, M+1): the k strongest functions |map| · factor on the object, k off it, then bounds on the rest.
+
+    A pixel's strength is its largest |map| of all classes. A function is left out where another one of its kind is at
+    least as large at all corners points (V, D) of t − origin, errors included; region n has the corners
+    starts[n]:starts[n+1]. most, candidates (pixels,): room.
+    """
+    width, last, k = factor.shape[2], out.shape[2] - 1, (out.shape[1] - 2) // 2
+    for n in range(out.shape[0]):
+        at = n if factor.shape[0] > 1 else 0
+        corners = points[starts[n] : starts[n + 1]]
+        for kind in range(2):
+            own, floor, rest = out[n, kind * k : (kind + 1) * k], 0.0, 0.0
+            for i in range(is_on.shape[0]):
+                if is_on[i] == (kind == 0):
+                    size = _strength(maps[owner[n]], i)
+                    low, high = _ends(size, factor[at, i], corners)
+                    most[i] = high + size * (off[at, i] + share * _size(factor[at, i]))
+                    floor = max(floor, low)
+            count = 0
+            for i in range(is_on.shape[0]):
+                if is_on[i] == (kind == 0) and not most[i] <= floor * (1.0 - 1e-9):
+                    candidates[count] = i
+                    count += 1
+            kept = 0
+            for _ in range(count):
+                best = 0
+                for place in range(1, count):
+                    if most[candidates[place]] > most[candidates[best]]:
+                        best = place
+                i = candidates[best]
+                count -= 1
+                candidates[best] = candidates[count]
+                size = _strength(maps[owner[n]], i)
+                error = size * (off[at, i] + share * _size(factor[at, i]))
+                if _is_below_one(size, factor[at, i], error, own, kept, corners):
+                    continue
+                if kept == k:
+                    rest = max(rest, most[i])
+                    continue
+                for j in range(width):
+                    own[kept, j] = size * factor[at, i, j]
+                own[kept, last] = error
+                kept += 1
+            out[n, 2 * k + kind, 0] = rest
+
+
+@compiled_inline
+def _strength(maps, i):
+    """The largest absolute value of pixel i in maps (K, pixels)."""
+    size = 0.0
+    for c in range(maps.shape[0]):
+        size = max(size, abs(maps[c, i]))
+    return size
+
+
+@compiled_inline
+def _value(form, point):
+    """An affine function (constant, then slopes) at a point."""
+    value = form[0]
+    for j in range(point.shape[0]):
+        value += form[1 + j] * point[j]
+    return value
+
+
+@compiled_inline
+def _ends(size, form, corners):
+    """The smallest and largest values at corners (V, D)."""
+    low = high = size * _value(form, corners[0])
+    for v in range(1, corners.shape[0]):
+        value = size * _value(form, corners[v])
+        low, high = min(low, value), max(high, value)
+    return low, high
+
+
+@compiled_inline
+def _is_below_one(size, form, error, own, kept, corners):
+    """Whether one of the kept functions in own (k, M+1) is at least size · form at all corners, errors included."""
+    last = own.shape[1] - 1
+    for other in range(kept):
+        is_below = True
+        for v in range(corners.shape[0]):
+            bound = _value(own[other], corners[v]) + own[other, last]
+            if not size * _value(form, corners[v]) + error <= bound:
+                is_below = False
+                break
+        if is_below:
+            return True
+    return False

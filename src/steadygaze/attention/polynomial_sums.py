@@ -36,7 +36,8 @@ class FactorForms(NamedTuple):
 class Sums(NamedTuple):
     """N regions whose sums are wanted: maps (B, K', pixels), numbered by owner (N,); factor: None if they have none.
 
-    table: numbers the products of monomials; share: the relative error of sums.
+    table: numbers the products of monomials; share: the relative error of sums. corners (V, D): those of all regions,
+    as t − origin; region n has starts[n]:starts[n+1].
     """
 
     maps: np.ndarray
@@ -45,6 +46,8 @@ class Sums(NamedTuple):
     factor: FactorForms | None
     table: np.ndarray
     share: float
+    corners: np.ndarray
+    starts: np.ndarray
 
     @property
     def room(self) -> np.ndarray:
@@ -54,7 +57,7 @@ class Sums(NamedTuple):
 
 def add_distances(sums: Sums, out: np.ndarray) -> None:
     """Σ (map − expected)² of every class."""
-    maps, owner, moved, factor, table, share = sums
+    maps, owner, moved, factor, table, share, *_ = sums
     if factor is not None:
         kernels.add_distances(maps, owner, moved.expected, *factor, table, share, sums.room, out)
         return
@@ -79,7 +82,7 @@ def _add_squares(products: np.ndarray, table: np.ndarray, out: np.ndarray) -> No
 
 def add_cosines(sums: Sums, out: np.ndarray) -> None:
     """Σ map · expected, Σ map² and Σ expected²."""
-    maps, owner, moved, factor, table, share = sums
+    maps, owner, moved, factor, table, share, *_ = sums
     if factor is not None:
         kernels.add_cosines(maps, owner, moved.expected, *factor, table, share, sums.room, out)
         return
@@ -97,7 +100,7 @@ def add_cosines(sums: Sums, out: np.ndarray) -> None:
 
 def add_masses(sums: Sums, outside: np.ndarray, out: np.ndarray) -> None:
     """Σ outside · |map| and Σ |map|; outside (pixels, D+1). Factors are not negative."""
-    maps, owner, _, factor, table, share = sums
+    maps, owner, _, factor, table, share, *_ = sums
     if factor is not None:
         kernels.add_masses(maps, owner, outside, *factor, table, share, sums.room, out)
         return
@@ -106,3 +109,13 @@ def add_masses(sums: Sums, outside: np.ndarray, out: np.ndarray) -> None:
     found[:, 1, 0] = mass.sum(axis=1)
     found[:, :, -1] = 2.0 * share * np.stack([mass @ np.abs(outside).sum(axis=1), found[:, 1, 0]], axis=1)
     out += found[owner]
+
+
+def add_strongest(sums: Sums, is_on: np.ndarray, out: np.ndarray) -> None:
+    """The strongest functions |map| · factor on the object and off it, and bounds on the others; is_on (pixels,)."""
+    maps, owner, _, factor, _, share, corners, starts = sums
+    assert factor is not None
+    most, candidates = np.empty(len(is_on)), np.empty(len(is_on), dtype=np.int64)
+    kernels.add_strongest(
+        maps, owner, is_on, factor.functions, factor.off, share, corners, starts, most, candidates, out
+    )  # fmt: skip

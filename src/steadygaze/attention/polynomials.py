@@ -98,6 +98,25 @@ class LocalForms:
         squares = None if self.squares is None else Squares(*(part[:, chosen] for part in self.squares))
         return replace(found, squares=squares)
 
+    def some(self, numbers: list[int]) -> "LocalForms":
+        """Some of the functions, (N, len(numbers))."""
+        return LocalForms(self.parts, *(getattr(self, name)[:, numbers] for name in COLUMNS))
+
+    def largest(self) -> "LocalForms":
+        """The largest of all affine functions, (N, 1): it is convex, so corners bound it.
+
+        A function whose `low` is −∞ is only a bound: it may be smaller.
+        """
+        parts, everyone = self.parts, np.arange(len(self.value))
+        place = np.argmax(np.where(np.isfinite(self.low), self.value, -np.inf), axis=1)
+        corners = self.value[parts.owner] + parts.along(self.slope)
+        upper = (corners + self.high[parts.owner]).max(axis=1)
+        above = parts.ends_of(upper - corners[np.arange(len(corners)), place[parts.owner]])[1]
+        value, slope, low = (part[everyone, place][:, None] for part in (self.value, self.slope, self.low))
+        least, size = (part.max(axis=1, keepdims=True) for part in (self.least, self.size))
+        most = parts.ends_of(upper)[1][:, None]
+        return LocalForms(parts, value, slope, low, above[:, None], least, most, size).rounded()
+
     @property
     def vanishes(self) -> np.ndarray:
         """Which functions (N, k) are zero everywhere, for sure."""

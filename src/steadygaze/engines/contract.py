@@ -163,8 +163,10 @@ def _without_borders(question: "Question") -> str:
     if method.changes_in_regions and method.factor_baseline is None:
         return ""
     is_distance = measure.norm is None
-    asked = f"distance {attention.distance.name}" if is_distance else measure.name
-    what = f"filter {attention.filter.name}" if measure.takes_polynomials(attention.distance) else asked
+    what = f"distance {attention.distance.name}" if is_distance else measure.name
+    if measure.takes_polynomials(attention.distance):
+        is_filter = measure.polynomials_move or question.perturbed.moving_axis is None
+        what = f"filter {attention.filter.name}" if is_filter else f"{what} on an object that moves"
     return f", and a map has no borders for {what} there"
 
 

@@ -23,7 +23,7 @@ BITS = 400
 
 @dataclass(frozen=True, eq=False)
 class ExactEnclosed(ExactFactored):
-    """Whether attention is kept: `object` (a mask and τ), `distance` (L2 and δ) or `alike` (γ).
+    """Whether attention is kept: `object` (a mask and τ), `pointing` (a mask), `distance` (L2 and δ) or `alike` (γ).
 
     has_factor: whether maps contain the image; filtered: a function of maps, before they are multiplied or moved.
     """
@@ -73,6 +73,9 @@ class ExactEnclosed(ExactFactored):
             mass = np.abs(actual).sum(axis=(0, 1))
             on = (mass * self.moved(as_rationals(self.mask), theta)).sum()
             return bool(mass.sum() > 0 and on >= threshold * mass.sum())
+        if self.measure == "pointing":
+            sizes, is_on = np.abs(actual).max(axis=(0, 1)), 2 * self.moved(as_rationals(self.mask), theta) >= 1
+            return bool(sizes.max() > 0 and sizes[is_on.astype(bool)].max() == sizes.max())
         expected = self.moved(self.original_gradient, theta) * factor
         if self.measure == "distance":
             squares = [(own * own).sum() for own in actual - expected]

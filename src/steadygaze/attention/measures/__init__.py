@@ -78,7 +78,8 @@ class Measure(Wording):
     the expected maps. is_quasiconvex: whether, for every limit below 1 (for distances, every limit), the τ with a loss
     up to the limit form an interval. norm: the norm that bounds errors of maps, None if the question chooses it. marks:
     thresholds for which every summary gives the share of AR. squares_maps: whether its polynomials are sums of products
-    of maps, not of absolute values; polynomial_degree: their degree for maps that are affine in t.
+    of maps, not of absolute values; polynomials_move: whether they allow masks that move; polynomial_degree: their
+    degree for maps that are affine in t.
     """
 
     name: ClassVar[str]
@@ -91,6 +92,7 @@ class Measure(Wording):
     norm: ClassVar[Distance | None] = None
     marks: ClassVar[tuple[str, ...]]
     squares_maps: ClassVar[bool] = True
+    polynomials_move: ClassVar[bool] = True
     polynomial_degree: ClassVar[int] = 2
     direction: ClassVar[ThresholdDirection] = ThresholdDirection.AT_LEAST
 

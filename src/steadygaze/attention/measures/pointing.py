@@ -1,14 +1,17 @@
 """Pointing: the largest absolute value of the maps lies on the object, where the mask's weight is at least 0.5."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from ...errors import OptionError
 from ...threshold import Threshold
+from .. import polynomial_sums
 from ..distances import Distance
-from . import NO_ATTENTION, WEIGHT_ERROR, Ends, Expectation, Measure, Slabs
+from ..polynomial_sums import Sums
+from ..polynomials import LocalForms
+from . import NO_ATTENTION, WEIGHT_ERROR, Border, Ends, Expectation, Measure, Slabs
 from .wording import NONE as NOWHERE
 from .wording import TOO_LARGE, Clauses, Stated
 
@@ -24,6 +27,8 @@ AROUND = 1e-8
 """A bound on the error of a crossing of 0.5: WEIGHT_ERROR / FLAT."""
 NONE = -1.0
 """The largest value of an empty set of pixels."""
+STRONGEST = 4
+"""How many functions of each kind a region keeps, where maps are affine: pixels that are the strongest somewhere."""
 
 ON, OFF, RISE, RISE_AT, RISE_OTHER, FALL, FALL_AT, FALL_OTHER, UNSURE = range(9)
 """Columns of the sums: the largest value on the object (ON), off it (OFF), among pixels that the object reaches (RISE)
@@ -45,6 +50,9 @@ class Pointing(Measure):
     classes: ClassVar[str] = "predicted"
     uses_expected: ClassVar[bool] = False
     norm: ClassVar[Distance | None] = Distance.L2
+    squares_maps: ClassVar[bool] = False
+    polynomials_move: ClassVar[bool] = False
+    polynomial_degree: ClassVar[int] = 1
     marks: ClassVar[tuple[str, ...]] = ()
     symbol: ClassVar[str] = "1"
     noun: ClassVar[str] = "largest value"
@@ -155,6 +163,41 @@ class Pointing(Measure):
                 is_other = np.abs(crossing[places] - crossing[best][:, None]) > WEIGHT_ERROR
                 found[:, column + 2] = np.where(is_other, own, NONE).max(axis=1)
         return found
+
+    def takes_polynomials(self, norm: Distance) -> bool:
+        return True
+
+    def polynomial_count(self, classes: int) -> int:
+        return 2 * STRONGEST + 2
+
+    def add_polynomials(self, sums: Sums, out: np.ndarray) -> None:
+        """The strongest pixels on the object, those off it, and bounds on the others of both kinds."""
+        assert sums.moved.weights is not None
+        is_on = sums.moved.weights[:, 0] >= HALF
+        polynomial_sums.add_strongest(sums, np.tile(is_on, sums.maps.shape[2] // len(is_on)), out)
+
+    def border(self, forms: LocalForms, limit: float, error: np.ndarray) -> Border:
+        # The last function of each kind only bounds the others.
+        is_bound = np.arange(2 * STRONGEST + 2) >= 2 * STRONGEST
+        bounded = replace(
+            forms, low=np.where(is_bound, -np.inf, forms.low), least=np.where(is_bound, 0.0, forms.least)
+        )  # fmt: skip
+        on, off = (
+            bounded.some([*range(kind * STRONGEST, (kind + 1) * STRONGEST), 2 * STRONGEST + kind]).largest()
+            for kind in (ON, OFF)
+        )
+        found = off.plus(on, -1.0).widened(2.0 * error[:, None])
+        is_there = np.maximum(on.least, off.least)[:, 0] > error
+        low = np.where(found.least[:, 0] > 0.0, 1.0, 0.0)
+        high = np.where(is_there, np.where(found.most[:, 0] <= 0.0, 0.0, 1.0), NO_ATTENTION)
+        is_nothing = forms.vanishes.all(axis=1) & (error == 0.0)
+        reach = np.where(is_nothing[:, None], NO_ATTENTION, np.stack([low, high], axis=1))
+        # A limit of 1 or more is weaker than pointing: only zero maps have a larger loss.
+        return Border(found if limit < 1.0 else found.widened(np.full_like(found.low, np.inf)), reach)
+
+    def polynomial_losses(self, values: np.ndarray) -> np.ndarray:
+        on, off = values[:, :STRONGEST].max(axis=1), values[:, STRONGEST : 2 * STRONGEST].max(axis=1)
+        return np.where(np.maximum(on, off) <= 0.0, NO_ATTENTION, np.where(on >= off, 0.0, 1.0))
 
     def count(self, shape: tuple[int, ...], *, moves: bool) -> int:
         return 9
