@@ -17,7 +17,7 @@ EXAMPLES = re.findall(r"```python (\S+)\n(.*?)```", TEXT, re.DOTALL)
 
 HISTOGRAM = re.search(r'\n( *"histogram": .*\n)', TEXT)[1]
 CORNERS = re.search(r'\n( *corners=".*\n)', TEXT)[1]
-OVERLOAD = re.search(r"\n( *method: Literal.*\n)", TEXT)[1]
+PLAIN = re.search(r"\n(PlainMethod = .*\n)", TEXT)[1]
 ENTRIES = (
     (
         "report/figure_kinds.py",
@@ -25,7 +25,7 @@ ENTRIES = (
         "KINDS: dict[str, FigureKind] = {\n" + HISTOGRAM,
     ),
     ("engines/__init__.py", "ENGINES = Engines(\n", f"ENGINES = Engines(\n{CORNERS}"),
-    ("api.py", '    method: Literal["bfs"],\n', OVERLOAD),
+    ("engines/__init__.py", 'PlainMethod = Literal["bfs"]\n', PLAIN),
 )
 """The lines that the text asks for in files that exist: (file, before, after)."""
 

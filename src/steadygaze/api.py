@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from .attention.masks import MaskLike
 from .budget import Budget
 from .compare.comparison import Comparison, compare_results
-from .engines import AUTO, RunPlan, load
+from .engines import AUTO, PlainMethod, RunPlan, load
 from .engines.contract import Goal, Progress, RunOptions, RunWords, Until
 from .errors import OptionError
 from .presets.answering import PresetAnswer, PresetResult, image_shape, refuse_options, run_preset
@@ -97,7 +97,7 @@ def verify(
     image: ImageLike,
     perturbations: PerturbationsLike,
     *,
-    method: Literal["bfs"],
+    method: PlainMethod,
     budget: Budget | None = None,
     progress: Callable[[float, int], None] | None = None,
     **question: Unpack[QuestionOptions],

@@ -1,6 +1,7 @@
 """All engines by method, the dispatcher that chooses and runs them, and the loader of their results.
 
-A new engine is a folder with an `Engine`, and one line in `ENGINES`. Engines are imported when they are used.
+A new engine is a folder with an `Engine`, and its method in `ENGINES` and `PlainMethod`. Engines are imported when they
+are used.
 """
 
 from collections.abc import Iterator, Mapping
@@ -8,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from ..budget import Budget
 from ..errors import OptionError, StoreError
@@ -67,6 +68,8 @@ ENGINES = Engines(
     boundary="search.search_engines:SEARCHES",
 )
 METHODS = (AUTO, *ENGINES)
+PlainMethod = Literal["bfs"]
+"""Methods without options of their own; in `verify`, other methods have overloads that name their options."""
 
 
 @dataclass(frozen=True)
