@@ -39,6 +39,7 @@ def regions(compound: Compound) -> RegionSet:
 
 def test_a_true_map_passes(compound: Compound, regions: RegionSet) -> None:
     checked = check_map(compound, regions)
+    assert checked == check_map(compound, regions, threads=2)
     assert checked.tiling_error < 1e-9
     assert checked.inside == min(len(regions), INSIDE + len(regions) // MORE_INSIDE)
     assert checked.beside > 100
@@ -143,8 +144,9 @@ MUTATIONS: dict[str, Callable[[RegionSet], RegionSet]] = {
 @pytest.mark.parametrize("mutation", MUTATIONS)
 def test_a_planted_bug_is_caught(compound: Compound, regions: RegionSet, mutation: str) -> None:
     broken = MUTATIONS[mutation](regions)
-    with pytest.raises(InternalError):
-        check_map(compound, broken)
+    for threads in (1, 2):
+        with pytest.raises(InternalError):
+            check_map(compound, broken, threads=threads)
 
 
 def test_a_wrong_sign_is_caught() -> None:

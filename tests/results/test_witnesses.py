@@ -10,7 +10,7 @@ from steadygaze.errors import InternalError
 from steadygaze.labels import Kept
 from steadygaze.network.replay import FLOAT32
 from steadygaze.results import map_check, witness
-from steadygaze.results.claims import Violation
+from steadygaze.results.claims import Violation, Visible, piece_claims
 from steadygaze.results.map_check import check_maps, longest_steps
 from steadygaze.results.witness import find_witnesses
 
@@ -98,6 +98,23 @@ def test_deep_piece_is_preferred_to_a_nearer_shallow_one(results, monkeypatch):
     found = find_witnesses(result).witnesses[2]
     assert found.is_deep
     assert not np.array_equal(found.point.theta, nearest)
+
+
+def test_pieces_that_the_file_cannot_show_are_left_out_if_there_are_others(results):
+    """Behind the error of maps in float32, the nearest piece comes first; without such pieces, all are tried."""
+    result = results["keep"]
+    answer, kind = result.answer, Violation.ATTENTION
+    error = 2.0 * min(answer.answers.errors.coarse, float(answer.answers.errors.of(np.arange(1))[0]))
+
+    def depths(excess):
+        """How far the losses of the pieces tried exceed δ, if the file is so coarse that errors reach `excess`."""
+        tried = piece_claims(answer, kind, Visible(0.0, excess / error))
+        return [result.at(claim.theta).inconsistency - answer.delta for claim in tried]
+
+    usual = depths(0.0)
+    assert usual[0] < 0.95 * usual[-1]  # the last one is the deepest of all
+    assert min(depths(0.5 * (usual[0] + usual[-1]))) > usual[0]
+    assert depths(2.0 * usual[-1]) == usual
 
 
 def test_piece_with_a_wrong_winner_is_caught(results):

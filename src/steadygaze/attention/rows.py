@@ -4,6 +4,7 @@ With L2, a linear filter and a narrow first layer, the space of all possible map
 image: `compress` replaces the pixels by coordinates in this space, which changes no distance.
 """
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -110,6 +111,11 @@ def compress(
 
 def lay_out(maps: tuple[AffineMap, ...], max_flips: int) -> Rows:
     """Store affine maps by rows; the gradients of the last one's outputs are the maps."""
+    return _laid_out(maps)._replace(max_flips=max_flips)
+
+
+@lru_cache(maxsize=4)
+def _laid_out(maps: tuple[AffineMap, ...]) -> Rows:
     matrices = [affine.matrix for affine in maps[:-1]]
     sizes = [maps[0].matrix.shape[1], *(matrix.shape[0] for matrix in matrices)]
     sparse = {
@@ -144,7 +150,7 @@ def lay_out(maps: tuple[AffineMap, ...], max_flips: int) -> Rows:
         up_rows=up_rows,
         up_values=up_values,
         full_cost=float(pull.sum() * len(top)),
-        max_flips=max_flips,
+        max_flips=0,
         byte_start=np.concatenate([[0, 0], np.cumsum([-(-size // 8) for size in sizes[1:]])]).astype(np.int64),
     )
 

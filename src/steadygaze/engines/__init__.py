@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 from ..budget import Budget
 from ..errors import OptionError, StoreError
 from ..labels import Property
+from ..products import products_on_one_thread
 from ..suggestions import did_you_mean
 from .contract import (
     AUTO,
@@ -25,7 +26,6 @@ from .contract import (
     RunOptions,
     RunWords,
     changing_maps,
-    products_on_one_thread,
 )
 
 if TYPE_CHECKING:
@@ -160,10 +160,11 @@ class RunPlan:
             with budget.clock.phase("check model"):
                 _ = question.agreement  # refuses a model file that computes something else
             plan = self.settle(question, budget)
+        engine = ENGINES[plan.method]  # loads its libraries
         # NaN and infinity decide nothing.
-        with budget.running(), np.errstate(over="ignore", invalid="ignore"):
+        with products_on_one_thread(), budget.running(), np.errstate(over="ignore", invalid="ignore"):
             with budget.clock.phase("prepare"):
-                result = ENGINES[plan.method].run(question, budget, plan.options, progress)
+                result = engine.run(question, budget, plan.options, progress)
             with budget.clock.phase("self-check"):
                 return confirmed(result)
 

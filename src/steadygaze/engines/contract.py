@@ -3,12 +3,9 @@
 Also defines the options of a run, and limits matrix products to one thread.
 """
 
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
 
@@ -17,7 +14,6 @@ from ..errors import OptionError
 
 if TYPE_CHECKING:
     import numpy as np
-    from threadpoolctl import ThreadpoolController
 
     from ..question import Question
     from ..results.result import Result
@@ -43,19 +39,6 @@ MOST_REGIONS = 200_000
 
 CORNER = "corner"
 """The search line that ends at the vertex of the domain farthest from zero."""
-
-
-def products_on_one_thread() -> AbstractContextManager:
-    """Limit matrix products to one thread while the block runs: their sums depend on the number of BLAS threads."""
-    return _libraries(len(sys.modules)).limit(limits=1)
-
-
-@lru_cache(maxsize=1)
-def _libraries(_modules: int) -> "ThreadpoolController":
-    """The loaded libraries that have their own threads; the cache key, the number of modules, changes with imports."""
-    from threadpoolctl import ThreadpoolController  # noqa: PLC0415 (commands that run nothing do not need it)
-
-    return ThreadpoolController()
 
 
 class Progress(NamedTuple):

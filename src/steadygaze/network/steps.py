@@ -86,7 +86,7 @@ class Step(ABC):
     @abstractmethod
     def _backward(self, rows: Array, *, is_absolute: bool) -> Array: ...
 
-    @property
+    @cached_property
     def smallest(self) -> float:
         """The smallest nonzero |entry| of W; infinite if there is none."""
         sizes = np.abs(self.weights)

@@ -9,7 +9,9 @@ proof is false, and raises InternalError.
 import math
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NoReturn
 
 import numpy as np
@@ -78,6 +80,7 @@ def check_map(
     expected_volume: float | None = None,
     inside: int | None = None,
     edges: int | None = None,
+    threads: int = 1,
     is_late: Callable[[], bool] = lambda: False,
 ) -> CheckedMap:
     """Check a map; raises InternalError if a check fails. A partial map need not cover the domain.
@@ -91,7 +94,8 @@ def check_map(
     count = len(regions)
     inside = INSIDE + count // MORE_INSIDE if inside is None else inside
     edges = EDGES + count // MORE_EDGES if edges is None else edges
-    return CheckedMap(error, *_check_samples(compound, regions, inside, edges, is_map=is_map, is_late=is_late))
+    compared = _check_samples(compound, regions, inside, edges, is_map=is_map, threads=threads, is_late=is_late)
+    return CheckedMap(error, *compared)
 
 
 def _check_samples(
@@ -101,6 +105,7 @@ def _check_samples(
     edges: int,
     *,
     is_map: bool,
+    threads: int = 1,
     is_late: Callable[[], bool] = lambda: False,
 ) -> tuple[int, int]:
     """Compare at most this many regions and facets with the graph; returns the number of points inside and beside."""
@@ -109,10 +114,9 @@ def _check_samples(
     count = len(regions)
     chosen = np.arange(count) if count <= inside else np.linspace(0, count - 1, inside).astype(np.int64)
     plain = PlainPass(compound, regions.accuracy)
-    within = _check_points(plain, regions, regions.polytopes.centres[chosen], chosen, "inside", is_late)
-    points, owners = beside_facets(regions, edges, is_map=is_map)
-    beside = _check_points(plain, regions, points, owners, "beside an edge or facet of", is_late)
-    return within, beside
+    check = partial(_check_points, plain, regions, threads=threads, is_late=is_late)
+    within = check(regions.polytopes.centres[chosen], chosen, "inside")
+    return within, check(*beside_facets(regions, edges, is_map=is_map), "beside an edge or facet of")
 
 
 class ChunkCheck:
@@ -244,7 +248,7 @@ class PlainPass:
         both = zip(forward_errors(compound, accuracy), plain_errors(compound, accuracy), strict=True)
         *layers, logits = (first + second for first, second in both)
         missed = by_layer(compound, accuracy.missed)
-        self.compound, self.name = compound, name
+        self.compound, self.name, self._last = compound, name, threading.local()
         self.errors = [*(error + left for error, left in zip(layers, missed, strict=True)), logits]
 
     def compare(
@@ -255,7 +259,7 @@ class PlainPass:
         Raises InternalError with the place (one of B texts) of a point where they differ.
         """
         values, logits = self.compound.graph.trace(images)
-        self._last = values  # kept until the next pass: freed memory would have to be mapped again
+        self._last.values = values  # kept until the next pass: freed memory would have to be mapped again
         for layer, (value, bits) in enumerate(zip(values, unpack(packed, self.compound.hidden), strict=True)):
             if self.name is not None:
                 refuse_overflow(self.name, self.compound, value)
@@ -276,6 +280,8 @@ def _check_points(
     points: np.ndarray,
     owners: np.ndarray,
     where: str,
+    *,
+    threads: int,
     is_late: Callable[[], bool],
 ) -> int:
     """Compare the pattern and logits of the owning regions with the graph at points (B, D) of the unit square or cube.
@@ -283,9 +289,10 @@ def _check_points(
     Returns how many points were compared: all of them, or, if the run is late, at least one batch.
     """
     compound = plain.compound
-    for start in range(0, len(points), BATCH):
+
+    def check(start: int) -> int:
         if start and is_late():
-            return start
+            return 0
         part = slice(start, start + BATCH)
         owner = owners[part]
         images = compound.perturbed.images(compound.to_theta(points[part]))
@@ -293,7 +300,13 @@ def _check_points(
         packed = regions.patterns[regions.pattern[owner]]
         places = [f"{where} region {number}" for number in owner]
         plain.compare(images, points[part], packed, regions.logits[owner], places)
-    return len(points)
+        return len(owner)
+
+    starts = range(0, len(points), BATCH)
+    if threads == 1:
+        return sum(map(check, starts))
+    with ThreadPoolExecutor(threads) as pool:
+        return sum(pool.map(check, starts))
 
 
 def _check_clip(compound: Compound, regions: RegionSet, pixels: np.ndarray, owners: np.ndarray, where: str) -> None:

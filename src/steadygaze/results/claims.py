@@ -6,6 +6,7 @@ A map claims violations at the centres of its pieces, nearest to zero first.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,7 +16,9 @@ from ..network.model import LEAST_SHARE
 from ..properties.attention import reaches
 from ..properties.joint import JointPieces
 from ..properties.nearest import nearest_points
+from ..question import Question
 from ..regions.patterns import unpack
+from ..tolerances import UNIT
 from .answer import Answer
 
 
@@ -44,24 +47,35 @@ class Claim:
     is_exact: bool = False
 
 
+class Visible(NamedTuple):
+    """What a replay through the model file can show at all.
+
+    margin: no tolerance of the replay is below half of it. coarser: how many times coarser than float64 the file is.
+    """
+
+    margin: float
+    coarser: float
+
+    @classmethod
+    def through(cls, question: Question, scale: float) -> "Visible":
+        """The limits for logits of a scale."""
+        return cls(2.0 * LEAST_SHARE * scale, question.model.replay.float_type.unit / UNIT)
+
+
 TRIES = 16
 """Pieces of a kind to examine closely; the last one is the deepest of all."""
 
 BLOCK = 1 << 16
 
 CLEAR = 1e-3
-"""By how much a share of the maps exceeds its limit at a clear violation; others are tried only without such ones."""
+"""By how much a loss that is a share exceeds its limit at a clear violation; others are tried only if none is clear."""
 
 
-def piece_claims(answer: Answer, kind: Violation, scale: float) -> Iterator[Claim]:
-    """Claims of a kind: the centres of pieces nearest to zero that may be deep, then of the deepest of all.
-
-    `scale` is the size of the logits: margins far below the rounding of a replay of logits of that size are skipped if
-    there are larger ones.
-    """
+def piece_claims(answer: Answer, kind: Violation, visible: Visible) -> Iterator[Claim]:
+    """Claims of a kind: the centres of pieces nearest to zero that may be deep, then of the deepest of all."""
     if kind is Violation.LABEL:
         yield from exact_claims(answer.witnesses)
-    for piece in _worth_trying(answer, kind, np.flatnonzero(chosen_pieces(answer.joint, kind)), scale):
+    for piece in _worth_trying(answer, kind, np.flatnonzero(chosen_pieces(answer.joint, kind)), visible):
         yield piece_claim(answer, int(piece))
 
 
@@ -81,7 +95,7 @@ def chosen_pieces(joint: JointPieces, kind: Violation) -> np.ndarray:
     }[kind]
 
 
-def _worth_trying(answer: Answer, kind: Violation, pieces: np.ndarray, scale: float) -> np.ndarray:
+def _worth_trying(answer: Answer, kind: Violation, pieces: np.ndarray, visible: Visible) -> np.ndarray:
     """The pieces nearest to zero that may be deep, then the deepest of all."""
     if not len(pieces):
         return pieces
@@ -90,18 +104,27 @@ def _worth_trying(answer: Answer, kind: Violation, pieces: np.ndarray, scale: fl
     is_unmeasured = kind is Violation.ATTENTION
     margins = np.full(len(order), np.inf) if is_unmeasured else np.abs(_margins(answer, order))
     depth = margins if kind is Violation.LABEL else answer.reach[order, 0]
-    # No tolerance of the replay is below this; if all margins are, all are tried.
-    is_wide = margins > 2.0 * LEAST_SHARE * scale
+    # If no margin is visible, all are tried.
+    is_wide = margins > visible.margin
     if is_wide.any():
         order, depth = order[is_wide], depth[is_wide]
-    curves = answer.answers.curves
-    if kind is not Violation.LABEL and curves is not None and curves.measure != DISTANCE:
-        # Losses that are shares: float32 shows no violation that is far smaller.
-        is_clear = depth > answer.delta + CLEAR
+    if kind is not Violation.LABEL:
+        is_clear = depth > answer.delta + _clearance(answer, order[:TRIES], visible)
         if is_clear.any():
             order, depth = order[is_clear], depth[is_clear]
     # NaN is the smallest depth.
     return np.append(order[: TRIES - 1], order[np.argmax(np.where(np.isnan(depth), -np.inf, depth))])
+
+
+def _clearance(answer: Answer, nearest: np.ndarray, visible: Visible) -> float:
+    """How far losses lie beyond their limit at violations that the file shows clearly."""
+    curves, errors = answer.answers.curves, answer.answers.errors
+    if curves is None or errors is None:
+        return 0.0
+    if curves.measure != DISTANCE:
+        return CLEAR
+    chosen = curves.curve[answer.joint.pieces.region[nearest]]
+    return 2.0 * min(errors.coarse, float(errors.of(chosen).min())) * visible.coarser
 
 
 def _margins(answer: Answer, pieces: np.ndarray) -> np.ndarray:

@@ -1,7 +1,7 @@
 """The one result of all methods: the question, its tiling, and the answer for a δ."""
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +17,7 @@ from ..budget import OPTIONAL, Budget, is_over
 from ..errors import OptionError, PerturbationError
 from ..labels import Kept, Label, Property, Status, Stop, Verdict
 from ..network.model import Agreement
+from ..products import products_on_one_thread
 from ..properties.nearest import Nearest
 from ..question import Question
 from ..regions.check import CheckedMap
@@ -69,9 +70,12 @@ class Result:
         """The result of an engine that ran within a budget."""
         return cls(question, tiling, question.threshold, question.agreement, checked, budget.clock.seconds, budget)
 
-    def phase(self, name: str) -> AbstractContextManager[None]:
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
         """Count the time of a block for a phase of the run, if this result comes from a run."""
-        return nullcontext() if self.budget is None else self.budget.clock.phase(name)
+        counting = nullcontext() if self.budget is None else self.budget.clock.phase(name)
+        with products_on_one_thread(), counting:
+            yield
 
     def with_check(self, checked: CheckedMap) -> "Result":
         """This result with a checked tiling; it keeps the answer computed so far."""

@@ -22,7 +22,7 @@ from ..properties.kept_box import Suspects, kept_factor, nearest_suspects
 from ..properties.nearest import Nearest, nearest_points
 from ..tolerances import AREA
 from .answer import Answer
-from .claims import Claim, Violation, chosen_pieces, exact_claims, piece_claims
+from .claims import Claim, Violation, Visible, chosen_pieces, exact_claims, piece_claims
 from .delta_answer import Block, zero_bounds
 from .label_counts import CountedAnswer, PatternLabels
 from .label_grid import LabelGrid
@@ -199,7 +199,7 @@ class StreamedAnswer(CountedAnswer):
         found = ((facts.squares[kind], number) for number, facts in enumerate(self.facts))
         return sorted(item for item in found if np.isfinite(item[0]))
 
-    def claims(self, kind: Violation, scale: float) -> Iterator[Claim]:
+    def claims(self, kind: Violation, visible: Visible) -> Iterator[Claim]:
         """Claims of a kind: from the chunk nearest to zero, then the deepest piece of all."""
         if kind is Violation.LABEL:
             yield from exact_claims(self.witnesses)
@@ -207,9 +207,9 @@ class StreamedAnswer(CountedAnswer):
         if not ranked:
             return
         deepest = max(ranked, key=lambda number: self.facts[number].depths[kind])
-        *nearest, last = piece_claims(self.load(ranked[0]), kind, scale)
+        *nearest, last = piece_claims(self.load(ranked[0]), kind, visible)
         yield from nearest
-        yield last if deepest == ranked[0] else list(piece_claims(self.load(deepest), kind, scale))[-1]
+        yield last if deepest == ranked[0] else list(piece_claims(self.load(deepest), kind, visible))[-1]
 
     def suspects(self, name: Label) -> list[Suspects]:
         """Where CR, or AR, may fail: of most chunks only the bounding boxes that `kept_box` meets first."""

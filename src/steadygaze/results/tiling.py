@@ -24,7 +24,7 @@ from ..question import Question
 from ..regions.region import RegionSet
 from .answer import Answer, Answers
 from .array_file import write_arrays
-from .claims import Claim, Violation
+from .claims import Claim, Violation, Visible
 from .delta_answer import DeltaAnswer
 from .export import Part
 from .label_counts import ROWS
@@ -173,8 +173,8 @@ class Tiling(ABC, Generic[AnswerT]):
         """The outermost boundary of a property; OptionError if these units do not give one."""
 
     @abstractmethod
-    def claims(self, answer: AnswerT, kind: Violation, scale: float) -> Iterable[Claim]:
-        """Thetas where a violation is claimed, in the order in which to try them as witnesses; scale: of the logits."""
+    def claims(self, answer: AnswerT, kind: Violation, visible: Visible) -> Iterable[Claim]:
+        """Thetas where a violation is claimed, in the order in which to try them as witnesses."""
 
     def samples(self, answer: AnswerT, count: int) -> Iterable[Sample]:
         """About `count` thetas inside units, with the labels claimed there."""

@@ -27,7 +27,7 @@ from ..properties.pattern_points import has_windows
 from ..question import Question
 from ..threshold import Threshold
 from ..tolerances import UNIT, UNKNOWN
-from .claims import Claim, Violation
+from .claims import Claim, Violation, Visible
 from .map_check import MapCheck, check_losses, check_maps
 from .point import Point
 from .result import Result
@@ -208,7 +208,8 @@ def _find(result: Result, kind: Violation, enclosing: Enclosing) -> tuple[_Candi
     best: _Candidate | None = None
     is_shown = False
     tried = 0
-    for claim in result.tiling.claims(result.answer, kind, result.agreement.scale):
+    visible = Visible.through(result.question, result.agreement.scale)
+    for claim in result.tiling.claims(result.answer, kind, visible):
         if tried and is_over(result.budget, OPTIONAL):
             break
         tried += 1

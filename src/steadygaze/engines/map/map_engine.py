@@ -43,7 +43,6 @@ from ..contract import (
     Progress,
     ProgressReport,
     RunOptions,
-    products_on_one_thread,
     refuse_changing_maps,
     refuse_curved,
 )
@@ -92,8 +91,7 @@ class MapEngine(Engine):
         self, question: Question, budget: Budget, options: RunOptions, progress: ProgressReport | None = None
     ) -> Result:
         """Map the domain, measure and label the regions, and check the map before delivery."""
-        with products_on_one_thread():
-            return _solve(question, budget, options.threads or os.cpu_count() or 1, progress)
+        return _solve(question, budget, options.threads or os.cpu_count() or 1, progress)
 
     def restore(self, content: dict[str, Any], folder: Path, question: Question) -> MapTiling | StreamedMap:
         version, numbers = content["schema_version"], content["stored"]["map"]
@@ -128,7 +126,9 @@ def _solve(question: Question, budget: Budget, threads: int, progress: ProgressR
         result = Result.of_run(question, tiling, budget)
     with ThreadPoolExecutor(1) as pool:
         ended = threading.Event()
-        check = partial(check_map, compound, answers.regions, is_late=lambda: ended.is_set() or budget.is_over())
+        check = partial(
+            check_map, compound, answers.regions, threads=threads, is_late=lambda: ended.is_set() or budget.is_over()
+        )
         # A map of several chunks is checked while it is labelled: neither depends on the other.
         running = pool.submit(check) if threads > 1 and walked.whole is None else None
         try:

@@ -25,7 +25,7 @@ from ...regions.patterns import PatternTable, distinct_rows
 from ...results.answer import Answers, round_up
 from ...results.array_file import read_arrays
 from ...results.arrays import ACCURACY_ARRAYS, SHAPES, read_accuracy, shaped
-from ...results.claims import Claim, Violation
+from ...results.claims import Claim, Violation, Visible
 from ...results.export import Block, Part, region_part
 from ...results.label_grid import LabelGrid
 from ...results.other_deltas import cells_at, coarse_cells_at
@@ -180,8 +180,8 @@ class StreamedMap(Tiling[StreamedAnswer]):
         parts = self._each_number(components)
         return chunked_boundary(compound, parts, wanted, shared, lambda number: answer.load(number).joint)
 
-    def claims(self, answer: StreamedAnswer, kind: Violation, scale: float) -> Iterator[Claim]:
-        return answer.claims(kind, scale)
+    def claims(self, answer: StreamedAnswer, kind: Violation, visible: Visible) -> Iterator[Claim]:
+        return answer.claims(kind, visible)
 
     def guarantee(self, result: Result) -> str:
         return map_guarantee(result)

@@ -16,7 +16,7 @@ from ...properties.joint import Shares, add_cells, missing_cells
 from ...question import Question
 from ...results.answer import Answer, Answers
 from ...results.arrays import pack
-from ...results.claims import Claim, Violation, piece_claims
+from ...results.claims import Claim, Violation, Visible, piece_claims
 from ...results.delta_answer import verdict_from
 from ...results.export import Part, region_part
 from ...results.other_deltas import cells_at
@@ -82,8 +82,8 @@ class MapTiling(Tiling[Answer]):
     def boundary(self, answer: Answer, wanted: Property) -> Boundary:
         return find_boundary(self.question.compound, self.stopped, answer.joint, wanted)
 
-    def claims(self, answer: Answer, kind: Violation, scale: float) -> Iterator[Claim]:
-        return piece_claims(answer, kind, scale)
+    def claims(self, answer: Answer, kind: Violation, visible: Visible) -> Iterator[Claim]:
+        return piece_claims(answer, kind, visible)
 
     def samples(self, answer: Answer, count: int) -> Iterator[Sample]:
         return piece_samples(answer, count)

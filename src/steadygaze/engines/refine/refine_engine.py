@@ -18,7 +18,7 @@ from ...results.delta_answer import verdict_from
 from ...results.result import Result
 from ...results.store import PIXELS, read_checked, read_pixels, refusing_damage
 from ...tolerances import MAX_MAP_PARAMETERS
-from ..contract import UNTIL, Engine, Goal, Progress, ProgressReport, RunOptions, Until, products_on_one_thread
+from ..contract import UNTIL, Engine, Goal, Progress, ProgressReport, RunOptions, Until
 from .boxes import (
     BoundedBoxes,
     Boxes,
@@ -62,10 +62,8 @@ class RefineEngine(Engine):
         """Refine the domain; `resume` continues an earlier result of the same question."""
         earlier = None if options.resume is None else _earlier(options.resume, question)
         until = UNTIL if options.until is None else options.until
-        # The threads share boxes instead of matrix products.
-        with products_on_one_thread():
-            threads = options.threads or os.cpu_count() or 1
-            return _Refinement(question, until, options.goal or "map", budget, threads, progress).result(earlier)
+        threads = options.threads or os.cpu_count() or 1
+        return _Refinement(question, until, options.goal or "map", budget, threads, progress).result(earlier)
 
     def restore(self, content: dict[str, Any], folder: Path, question: Question) -> RefineTiling:
         return restore_tiling(content, folder, question)

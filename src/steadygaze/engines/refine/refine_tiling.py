@@ -22,7 +22,7 @@ from ...regions.region import Cut
 from ...results.answer import Answers, round_up
 from ...results.array_file import read_arrays
 from ...results.arrays import array_shapes, check_range, pack, require, shaped, unpack_answers
-from ...results.claims import TRIES, Claim, Violation, piece_claims
+from ...results.claims import TRIES, Claim, Violation, Visible, piece_claims
 from ...results.delta_answer import verdict_from
 from ...results.export import ATTENTIONS, LABELS, Block, Part, region_part, shape_columns
 from ...results.label_counts import ROWS
@@ -156,12 +156,12 @@ class RefineTiling(Tiling[MergedAnswer]):
             )
         return find_boundary(self.question.compound, None, answer.joint, wanted)
 
-    def claims(self, answer: MergedAnswer, kind: Violation, scale: float) -> Iterator[Claim]:
+    def claims(self, answer: MergedAnswer, kind: Violation, visible: Visible) -> Iterator[Claim]:
         if kind is not Violation.LABEL and not self.is_measured:
             return
         found: list[np.ndarray | Claim] = [*_box_thetas(answer, kind), *_found_thetas(answer, kind)]
         if answer.exact is not None:
-            found += piece_claims(answer.exact, kind, scale)
+            found += piece_claims(answer.exact, kind, visible)
         thetas = [one.theta if isinstance(one, Claim) else one for one in found]
         widths = self.question.perturbed.domain.widths
         # One by one: usually the first succeeds.

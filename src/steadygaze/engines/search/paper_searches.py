@@ -20,7 +20,7 @@ from ...errors import OptionError
 from ...labels import Label, Property
 from ...question import Question
 from ...tolerances import AREA
-from ..contract import CORNER, W_DELTA, W_SHARE, RunOptions, products_on_one_thread
+from ..contract import CORNER, W_DELTA, W_SHARE, RunOptions
 from .boundary_follower import BoundaryFollower
 from .search_tiling import SearchTiling
 from .visited import Holds, TraversedRegion, Visited
@@ -47,21 +47,20 @@ def search(
     usual = W_DELTA if question.attention.measure == DISTANCE else W_SHARE
     w_delta = usual if options.w_delta is None else options.w_delta
     delta = question.own_limit
-    with products_on_one_thread():
-        walker = Walker(question, delta, budget, asks_everything=method == "bfs", progress=progress)
-        components = None
-        if path is None:
-            visited = breadth_first(walker, np.clip(domain.zero_in_t, 0.0, 1.0))
-        elif method == "boundary":
-            visited, components = BoundaryFollower(walker, path).run()
-        else:
-            visited = BoundarySearch(walker, path, w_delta if question.property.asks_attention else 0.0).run()
-        # Before `_is_whole`, which looks across facets again.
-        face_checks, lps = walker.traversal.face_checks, walker.traversal.programs.solved
-        is_whole = _is_whole(walker, visited)
-        check_visited(question, visited, walker.traversal.accuracy(), walker.is_late)
-        needs_shares = is_whole or method == "bfs"
-        shares = visited_shares(walker.labeller, visited, walker.is_late) if needs_shares else unknown_shares()
+    walker = Walker(question, delta, budget, asks_everything=method == "bfs", progress=progress)
+    components = None
+    if path is None:
+        visited = breadth_first(walker, np.clip(domain.zero_in_t, 0.0, 1.0))
+    elif method == "boundary":
+        visited, components = BoundaryFollower(walker, path).run()
+    else:
+        visited = BoundarySearch(walker, path, w_delta if question.property.asks_attention else 0.0).run()
+    # Before `_is_whole`, which looks across facets again.
+    face_checks, lps = walker.traversal.face_checks, walker.traversal.programs.solved
+    is_whole = _is_whole(walker, visited)
+    check_visited(question, visited, walker.traversal.accuracy(), walker.is_late)
+    needs_shares = is_whole or method == "bfs"
+    shares = visited_shares(walker.labeller, visited, walker.is_late) if needs_shares else unknown_shares()
     return SearchTiling(
         question=question,
         method=method,

@@ -21,7 +21,7 @@ from ...labels import Kept, Label, Property, Status, Stop, Verdict
 from ...properties.joint import JointPieces, Shares
 from ...properties.nearest import Nearest
 from ...question import Question
-from ...results.claims import Claim, Violation
+from ...results.claims import Claim, Violation, Visible
 from ...results.delta_answer import DeltaAnswer
 from ...results.export import Part
 from ...results.label_counts import COLUMNS, ROWS
@@ -251,7 +251,7 @@ class SearchTiling(Tiling[VisitedAnswer]):
         """Refused: `components` holds the boundary that a search followed."""
         raise OptionError(_no_pieces(self.method))
 
-    def claims(self, answer: VisitedAnswer, kind: Violation, scale: float) -> Iterable[Claim]:
+    def claims(self, answer: VisitedAnswer, kind: Violation, visible: Visible) -> Iterable[Claim]:
         """None: the violations of a search are whole regions."""
         return ()
 
