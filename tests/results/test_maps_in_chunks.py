@@ -28,6 +28,7 @@ from steadygaze.regions.region import RegionSet, take_regions
 from steadygaze.report.figures import make_figure
 from steadygaze.report.page.html import make_report
 from steadygaze.report.thresholds import make_thresholds
+from steadygaze.results.claims import Violation, Visible, clear_depth
 from steadygaze.results.description import find_kept_range
 from support.networks.chunked_maps import MOVING, QUESTIONS, Three, make_three, run_in_chunks, small_chunks
 
@@ -79,6 +80,19 @@ def test_kept_shares_and_witnesses_are_the_same(three: Three):
             assert other.kept_shares[name] == pytest.approx(bounds, abs=1e-5), name
         assert [witness.kind for witness in other.witnesses] == [witness.kind for witness in three.whole.witnesses]
         assert other.enough_delta == pytest.approx(three.whole.enough_delta, rel=1e-5)
+
+
+def test_claims_come_from_a_chunk_with_violations_that_the_file_shows(three: Three):
+    result, kind = three.streamed, Violation.ATTENTION
+    answer = result.answer
+    by_distance = sorted(range(len(answer.facts)), key=lambda number: answer.facts[number].squares[kind])
+    depths = [answer.facts[number].depths[kind] for number in by_distance]
+    if not max(depths) > 1.01 * depths[0]:
+        return  # the nearest chunk has a violation about as deep as any
+    nearest, wanted = answer.load(by_distance[0]), 0.5 * (depths[0] + max(depths))
+    per_unit = clear_depth(nearest, kind, np.zeros(1, dtype=np.int64), Visible(0.0, 1.0)) - answer.delta
+    tried = list(answer.claims(kind, Visible(0.0, (wanted - answer.delta) / per_unit)))
+    assert min(result.at(claim.theta).inconsistency for claim in tried) > depths[0]
 
 
 def test_regions_are_the_same_one_by_one(three: Three):

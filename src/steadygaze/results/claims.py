@@ -109,22 +109,24 @@ def _worth_trying(answer: Answer, kind: Violation, pieces: np.ndarray, visible: 
     if is_wide.any():
         order, depth = order[is_wide], depth[is_wide]
     if kind is not Violation.LABEL:
-        is_clear = depth > answer.delta + _clearance(answer, order[:TRIES], visible)
+        is_clear = depth > clear_depth(answer, kind, order[:TRIES], visible)
         if is_clear.any():
             order, depth = order[is_clear], depth[is_clear]
     # NaN is the smallest depth.
     return np.append(order[: TRIES - 1], order[np.argmax(np.where(np.isnan(depth), -np.inf, depth))])
 
 
-def _clearance(answer: Answer, nearest: np.ndarray, visible: Visible) -> float:
-    """How far losses lie beyond their limit at violations that the file shows clearly."""
+def clear_depth(answer: Answer, kind: Violation, pieces: np.ndarray, visible: Visible) -> float:
+    """The |margin|, or the loss, from which on the file shows a violation; judged by the errors of some pieces."""
     curves, errors = answer.answers.curves, answer.answers.errors
+    if kind is Violation.LABEL:
+        return visible.margin
     if curves is None or errors is None:
-        return 0.0
+        return answer.delta
     if curves.measure != DISTANCE:
-        return CLEAR
-    chosen = curves.curve[answer.joint.pieces.region[nearest]]
-    return 2.0 * min(errors.coarse, float(errors.of(chosen).min())) * visible.coarser
+        return answer.delta + CLEAR
+    chosen = curves.curve[answer.joint.pieces.region[pieces]]
+    return answer.delta + 2.0 * min(errors.coarse, float(errors.of(chosen).min())) * visible.coarser
 
 
 def _margins(answer: Answer, pieces: np.ndarray) -> np.ndarray:

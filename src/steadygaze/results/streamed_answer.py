@@ -22,7 +22,7 @@ from ..properties.kept_box import Suspects, kept_factor, nearest_suspects
 from ..properties.nearest import Nearest, nearest_points
 from ..tolerances import AREA
 from .answer import Answer
-from .claims import Claim, Violation, Visible, chosen_pieces, exact_claims, piece_claims
+from .claims import TRIES, Claim, Violation, Visible, chosen_pieces, clear_depth, exact_claims, piece_claims
 from .delta_answer import Block, zero_bounds
 from .label_counts import CountedAnswer, PatternLabels
 from .label_grid import LabelGrid
@@ -41,7 +41,7 @@ class ChunkFacts:
     cells (3, 3) and winners (K,): volumes of pieces by `Kept` codes, and by the class that wins. counts: regions
     by both labels; patterns: the same for regions that may have parts in other chunks. lows: distances below which
     nothing in the chunk violates CR, or AR. squares: the squared distance of the nearest violated piece of each kind;
-    depths: how far the deepest one is beyond its threshold. slivers: the volume where exact arithmetic found other
+    depths: the |margin|, or the loss, of the deepest one. slivers: the volume where exact arithmetic found other
     patterns. largest: a bound of all losses, infinite if unknown. zero (2,): the volumes of regions that
     surely have no attention, and that may have none; None for distances.
     """
@@ -200,16 +200,19 @@ class StreamedAnswer(CountedAnswer):
         return sorted(item for item in found if np.isfinite(item[0]))
 
     def claims(self, kind: Violation, visible: Visible) -> Iterator[Claim]:
-        """Claims of a kind: from the chunk nearest to zero, then the deepest piece of all."""
+        """Claims of a kind: from the nearest chunk with a piece that may be deep, then the deepest piece of all."""
         if kind is Violation.LABEL:
             yield from exact_claims(self.witnesses)
         ranked = [number for _, number in self._by_distance(kind)]
         if not ranked:
             return
-        deepest = max(ranked, key=lambda number: self.facts[number].depths[kind])
-        *nearest, last = piece_claims(self.load(ranked[0]), kind, visible)
+        depths, answer = {number: self.facts[number].depths[kind] for number in ranked}, self.load(ranked[0])
+        clear = clear_depth(answer, kind, np.flatnonzero(chosen_pieces(answer.joint, kind))[:TRIES], visible)
+        first = next((number for number, depth in depths.items() if depth > clear), ranked[0])
+        deepest = max(ranked, key=depths.__getitem__)
+        *nearest, last = piece_claims(self.load(first), kind, visible)
         yield from nearest
-        yield last if deepest == ranked[0] else list(piece_claims(self.load(deepest), kind, visible))[-1]
+        yield last if deepest == first else list(piece_claims(self.load(deepest), kind, visible))[-1]
 
     def suspects(self, name: Label) -> list[Suspects]:
         """Where CR, or AR, may fail: of most chunks only the bounding boxes that `kept_box` meets first."""
