@@ -144,7 +144,7 @@ class NumberShape(NamedTuple):
         moves, has_factor = compound.perturbed.moving_axis is not None, options.method.factor_baseline is not None
         classes = len(options.chosen(compound.graph.classes))
         degree = options.measure.polynomial_degree * (moves + has_factor)
-        return cls(options.measure.polynomial_count(classes), monomials(compound.coordinates, max(2, degree)))
+        return cls(options.measure.polynomial_count(classes), monomials(compound.coordinates, degree))
 
     @property
     def numbers(self) -> int:

@@ -27,8 +27,8 @@ AROUND = 1e-8
 """A bound on the error of a crossing of 0.5: WEIGHT_ERROR / FLAT."""
 NONE = -1.0
 """The largest value of an empty set of pixels."""
-STRONGEST = 4
-"""How many functions of each kind a region keeps, where maps are affine: pixels that are the strongest somewhere."""
+STRONGEST = 8
+"""Where maps are affine: the most pixels on the object that a region keeps, and off it; each is strongest somewhere."""
 
 ON, OFF, RISE, RISE_AT, RISE_OTHER, FALL, FALL_AT, FALL_OTHER, UNSURE = range(9)
 """Columns of the sums: the largest value on the object (ON), off it (OFF), among pixels that the object reaches (RISE)
@@ -171,7 +171,7 @@ class Pointing(Measure):
         return 2 * STRONGEST + 2
 
     def add_polynomials(self, sums: Sums, out: np.ndarray) -> None:
-        """The strongest pixels on the object, those off it, and bounds on the others of both kinds."""
+        """The strongest pixels on the object, those off it, and bounds on the others of both kinds that may decide."""
         assert sums.moved.weights is not None
         is_on = sums.moved.weights[:, 0] >= HALF
         polynomial_sums.add_strongest(sums, np.tile(is_on, sums.maps.shape[2] // len(is_on)), out)
