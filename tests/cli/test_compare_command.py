@@ -11,7 +11,7 @@ import pytest
 from steadygaze import compare, load
 from steadygaze.cli.comparison_text import contrary_text, describe_comparison
 from steadygaze.compare import comparison_figure
-from steadygaze.compare.worsening import judge_worsening
+from steadygaze.compare.comparison import judge_worsening
 from steadygaze.report.drawing import raster
 from steadygaze.requirement import Outcome
 from support.command_line import SMALL, Runner

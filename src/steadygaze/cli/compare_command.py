@@ -56,7 +56,7 @@ def compare(
     if share is not None and fail_if_worse is None:
         raise OptionError("--share needs --fail-if-worse NUMBER; give both, or leave --share out")
     from .. import api  # noqa: PLC0415 (slow to import)
-    from ..compare.worsening import WorseningGate  # noqa: PLC0415 (slow to import)
+    from ..compare.comparison import WorseningGate  # noqa: PLC0415 (slow to import)
     from ..results import store  # noqa: PLC0415 (slow to import)
     from .comparison_text import describe_comparison, describe_gate  # noqa: PLC0415 (slow to import)
     from .printing import print_json, print_notes  # noqa: PLC0415 (slow to import)

@@ -8,9 +8,8 @@ from rich.table import Table
 from rich.text import Text
 
 from ..attention.measures.distance import DISTANCE
-from ..compare.comparison import Comparison, Difference, guarantee, threshold_name
+from ..compare.comparison import Comparison, Difference, WorseningGate, guarantee, threshold_name
 from ..compare.ranking import Rank
-from ..compare.worsening import WorseningGate
 from ..labels import Joint, Label
 from ..requirement import Outcome
 from ..results.result import Result

@@ -1,11 +1,13 @@
 """Several results → one comparison: differences, names, notes, difference maps, rankings, plain data.
 
-Reads the questions and shares of results. Solves nothing and draws nothing.
+Also judges whether a share of a result is worse than that of a baseline. Reads the questions and shares of results.
+Solves nothing and draws nothing.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,9 +16,10 @@ from msgspec import to_builtins
 
 from ..attention.asking import AttentionFacts, GivenThresholds
 from ..errors import OptionError, without_controls
-from ..labels import Label, Property
+from ..labels import Joint, Label, Property
 from ..perturbation import without_names
 from ..question import Question
+from ..requirement import Outcome
 from ..results.display import one_line
 from ..results.result import Result
 from ..results.summary import NearestFacts, kinks_text
@@ -27,6 +30,7 @@ from .ranking import Ranking, find_contrary, make_rankings
 SCHEMA_VERSION = 1  # grows with every incompatible change
 KINDS = ("network", "image", "perturbation", "attention", "delta")  # the parts of a question that may differ
 MOST_LAID_OVER = 2  # parameters up to which the pieces of two results are overlaid
+KEPT = (Label.CR, Label.AR, Joint.BOTH)  # shares that should be large; all others should be small
 
 
 @dataclass(frozen=True)
@@ -240,6 +244,61 @@ def guarantee(comparison: Comparison) -> str:
     elif comparison.differences:
         sentences.append("Areas of difference maps are those of the overlaid pieces, up to rounding, kinks aside.")
     return " ".join(sentences)
+
+
+def judge_worsening(
+    baseline: Sequence[float], new: Sequence[float], *, allowed: float, share: str = Joint.BOTH
+) -> Outcome:
+    """Judge proved bounds (low, high) of one share of two results; computed without rounding.
+
+    NOT_MET: whatever the shares are between their bounds, the new one is worse by more than allowed. MET: it is not,
+    whatever they are.
+
+    >>> judge_worsening((0.6, 0.61), (0.5, 0.58), allowed=0.01)
+    <Outcome.NOT_MET: 'not met'>
+    >>> judge_worsening((0.6, 0.61), (0.5, 0.595), allowed=0.01)
+    <Outcome.UNDECIDED: 'undecided'>
+    >>> judge_worsening((0.1, 0.1), (0.3, 0.3), allowed=0.01, share="MR")
+    <Outcome.NOT_MET: 'not met'>
+    """
+    (base_low, base_high), (new_low, new_high) = ([Fraction(float(end)) for end in ends] for ends in (baseline, new))
+    least, most = (base_low - new_high, base_high - new_low)
+    if share not in KEPT:
+        least, most = (new_low - base_high, new_high - base_low)
+    limit = Fraction(allowed)
+    if least > limit:
+        return Outcome.NOT_MET
+    return Outcome.UNDECIDED if most > limit else Outcome.MET
+
+
+@dataclass(frozen=True)
+class WorseningGate:
+    """Every later result against the first, the baseline. later: name, proved bounds of the share, outcome of each."""
+
+    share: str
+    allowed: float
+    baseline: Bounds
+    later: tuple[tuple[str, Bounds, Outcome], ...]
+
+    @classmethod
+    def of(cls, comparison: Comparison, share: str, allowed: float) -> "WorseningGate":
+        """Judge the results of a comparison."""
+        (_, baseline), *others = [
+            (name, result.areas[share]) for name, result in zip(comparison.names, comparison.results, strict=True)
+        ]
+        later = [(name, new, judge_worsening(baseline, new, allowed=allowed, share=share)) for name, new in others]
+        return cls(share, allowed, baseline, tuple(later))
+
+    @property
+    def outcome(self) -> Outcome:
+        """The outcome of all."""
+        return Outcome.all_of(outcome for _, _, outcome in self.later)
+
+    def plain(self) -> dict[str, Any]:
+        """The gate as `--json` prints it."""
+        later = [{"name": name, "bounds": list(new), "outcome": outcome.value} for name, new, outcome in self.later]
+        facts = {"share": self.share, "allowed": self.allowed, "baseline": list(self.baseline)}
+        return facts | {"results": later, "outcome": self.outcome.value}
 
 
 def _differ(results: Sequence[Result], second: int, wanted: Property) -> Difference:
