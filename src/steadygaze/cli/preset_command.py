@@ -10,8 +10,17 @@ from rich.text import Text
 from ..budget import Budget
 from ..engines import RunPlan
 from ..labels import Joint, Label, Verdict
-from ..presets.answering import PresetAnswer, PresetResult, image_shape, run_preset
-from ..presets.files import begin_preset, check_preset_directory, finish_preset, share_cells, verdict_sentence
+from ..presets.answering import (
+    PresetAnswer,
+    PresetResult,
+    begin_preset,
+    check_preset_directory,
+    finish_preset,
+    image_shape,
+    run_preset,
+    share_cells,
+    verdict_sentence,
+)
 from ..presets.lists import find_preset
 from ..results.store import directory_name
 from .printing import numbers_table, print_json, print_notes, print_places, print_verdict

@@ -1,1 +1,1 @@
-"""Presets: lists of questions about one image (`lists`), run one after another (`run`), and their files."""
+"""Presets: lists of questions about one image (`lists`), run one after another and stored (`answering`)."""
