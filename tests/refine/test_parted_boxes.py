@@ -14,7 +14,6 @@ from steadygaze.engines.refine.boxes import State
 from steadygaze.engines.refine.pointwise import PointPasses
 from steadygaze.engines.refine.self_check import parted_contradictions
 from steadygaze.errors import StoreError
-from steadygaze.polytopes.halfspace_shares import halfspace_shares
 from support.networks.dense_files import write_dense
 
 LIGHTS = [f"patch:x={n},y=0,w=1,h=1:0..0.5" for n in range(4)]
@@ -43,7 +42,7 @@ def test_shares_of_halfspaces_enclose_exact_ones():
             slopes[random.integers(d)] = 0.0
         reach = np.abs(slopes).sum()
         offset = random.choice([0.0, reach, -reach]) if case % 7 == 0 else reach * random.uniform(-1.1, 1.1)
-        (low,), (high,) = halfspace_shares(slopes[None], np.array([offset]))
+        (low,), (high,) = parted_boxes.halfspace_shares(slopes[None], np.array([offset]))
         share = exact_share(slopes, offset)
         assert Fraction(float(low)) <= share <= Fraction(float(high))
         if slopes.any() and case % 7 and np.abs(slopes[slopes != 0.0]).min() > 0.1 * np.abs(slopes).max():
@@ -51,7 +50,9 @@ def test_shares_of_halfspaces_enclose_exact_ones():
 
 
 def test_halfspaces_without_numbers_say_nothing():
-    low, high = halfspace_shares(np.array([[np.nan, 1.0], [np.inf, 1.0], [0.0, 0.0]]), np.array([0.0, 0.0, 0.0]))
+    low, high = parted_boxes.halfspace_shares(
+        np.array([[np.nan, 1.0], [np.inf, 1.0], [0.0, 0.0]]), np.array([0.0, 0.0, 0.0])
+    )
     assert low.tolist() == [0.0] * 3 and high.tolist() == [1.0] * 3
 
 
