@@ -10,10 +10,10 @@ import pytest
 from steadygaze.attention.distances import Distance
 from steadygaze.attention.filters import Filter
 from steadygaze.attention.options import AttentionOptions
-from steadygaze.bounds import bounder, norms
+from steadygaze.bounds import bounder
+from steadygaze.bounds import deep as deep_bounds
 from steadygaze.bounds.bounder import Bounder
-from steadygaze.bounds.norms import Norms, scaled_norm, spectral_norm
-from steadygaze.bounds.slices import convolve
+from steadygaze.bounds.deep import Norms, convolve, scaled_norm, spectral_norm
 from steadygaze.network.steps import ConvStep, MatrixStep, OrderStep, ScaleStep, SumStep
 from steadygaze.network.windows import Conv, Window
 from steadygaze.perturbation import compose, parse_spec
@@ -115,8 +115,8 @@ def test_branching_graphs_against_samples(seed: int) -> None:
 @pytest.mark.parametrize("name", ["half the norm", "no norm of added errors", "no norm at the logits"])
 def test_planted_mistakes_are_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if name == "half the norm":
-        true = norms.spectral_norm
-        monkeypatch.setattr(norms, "spectral_norm", lambda step: 0.3 * true(step))
+        true = deep_bounds.spectral_norm
+        monkeypatch.setattr(deep_bounds, "spectral_norm", lambda step: 0.3 * true(step))
     elif name == "no norm of added errors":
         monkeypatch.setattr(Norms, "plus", lambda self, errors: self)
     else:

@@ -16,10 +16,10 @@ from ..network.graph import Graph
 from ..perturbation import Perturbed
 from ..tolerances import LEAST, MAX_MAP_PARAMETERS, SMALLEST_WEIGHT, UNIT, gamma, up
 from .decisions import OFF, ON, OPEN, near_kinks
+from .deep import DEEP
 from .expected import Ends, MovedAlong
 from .explained import ENCLOSURES
 from .forms import Forms, pixels
-from .norms import DEEP
 from .passes import Passed, Readout, decide_layers, forward, gradients, reaches
 
 ORIGINAL_ROOM = 64  # generators that every layer may add at the unperturbed image of a deep network
@@ -191,7 +191,7 @@ class Bounder:
 
     @property
     def is_deep(self) -> bool:
-        """Whether errors are bounded by their 2-norm (see `norms`)."""
+        """Whether errors are bounded by their 2-norm (see `deep`)."""
         return len(self.layers) > DEEP
 
     def image(self, cell: int, low: np.ndarray, high: np.ndarray, vertices: np.ndarray | None = None) -> Forms:

@@ -16,8 +16,8 @@ from ..attention.options import AttentionOptions
 from ..network.graph import Graph
 from ..network.rewrites import anchored
 from ..tolerances import LEAST, gamma, up
+from .deep import DEEP
 from .forms import Forms
-from .norms import DEEP
 from .passes import Passed, Readout, forward, gradients
 
 CACHED = 1 << 20

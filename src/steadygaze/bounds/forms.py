@@ -16,8 +16,7 @@ from ..perturbation import KnotCell, Perturbed
 from ..perturbation.scalar_forms import fold
 from ..tolerances import FLOOR, LEAST, UNIT, gamma, up
 from . import box_kernels as kernels
-from .norms import Norms
-from .slices import convolve
+from .deep import Norms, convolve
 
 FIELDS = ("forms", "remainder")  # arrays whose last axis counts neurons
 

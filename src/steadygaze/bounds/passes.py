@@ -15,8 +15,8 @@ from ..network.steps import Step
 from ..tolerances import FLOOR, LEAST, gamma, up
 from . import box_kernels as kernels
 from .decisions import OPEN, DecidedLayer, decide
+from .deep import ABOVE
 from .forms import Forms, HullCorners, through, unknown
-from .norms import ABOVE
 
 Segments = tuple[tuple[Step, ...], ...]
 
