@@ -18,9 +18,9 @@ from torch.nn import functional  # noqa: E402
 
 import steadygaze  # noqa: E402
 from steadygaze.attention.gradients import gradient_maps, maps_under, pattern_at  # noqa: E402
-from steadygaze.network.autograd import is_near_kink  # noqa: E402
 from steadygaze.network.graph import lower  # noqa: E402
 from steadygaze.network.replay import FLOAT64  # noqa: E402
+from steadygaze.network.torch_module import is_near_kink  # noqa: E402
 from support.networks.onnx_files import make_proto  # noqa: E402
 from support.networks.operator_attributes import pools, transposed  # noqa: E402
 from support.networks.operator_models import floats, graph_of, node  # noqa: E402

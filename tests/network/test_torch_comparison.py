@@ -10,7 +10,7 @@ from onnx import numpy_helper
 import steadygaze
 from steadygaze.errors import ModelError
 from steadygaze.images import read_image
-from steadygaze.network import autograd, torch_module
+from steadygaze.network import torch_module
 from steadygaze.network.layers import CARRIED, ENTRY, RELU, Layer
 from steadygaze.network.layout import ReadOptions
 from steadygaze.zoo import image_path
@@ -143,7 +143,7 @@ class TestComparison:
         assert first(pixels.float().reshape(1, -1))[0, 0] == 0.0
         given = read_image(image_path(IMAGE)).pixels
         with pytest.raises(ModelError, match=r"differ by .* on the given image"), pytest.MonkeyPatch.context() as patch:
-            patch.setattr(autograd, "is_near_kink", lambda *_: False)
+            patch.setattr(torch_module, "is_near_kink", lambda *_: False)
             torch_module.read_module(module, given)
         assert torch_module.read_module(module, given).classes == 10
 
@@ -151,11 +151,11 @@ class TestComparison:
         """A window counts as tied if rounding may choose its winner, a carried value never."""
         kinds, windows = np.array([RELU, CARRIED, ENTRY, ENTRY, ENTRY], np.uint8), np.array([-1, -1, 0, 0, 0], np.int32)
         layer, spread = Layer(kinds, windows), np.full(5, 0.1)
-        assert not autograd._has_kink(layer, np.array([0.2, 0.0, 0.0, 1.0, 0.0]), spread)
-        assert autograd._has_kink(layer, np.array([-0.1, 9.0, 0.0, 1.0, 0.0]), spread)
-        assert autograd._has_kink(layer, np.array([0.2, 9.0, 0.9, 1.0, 0.0]), spread)
-        assert not autograd._has_kink(layer, np.array([0.2, 9.0, 0.7, 1.0, 0.7]), spread)
-        assert autograd._has_kink(layer, np.array([0.2, 9.0, 1.0, 0.0, 1.0]), np.zeros(5))
+        assert not torch_module._has_kink(layer, np.array([0.2, 0.0, 0.0, 1.0, 0.0]), spread)
+        assert torch_module._has_kink(layer, np.array([-0.1, 9.0, 0.0, 1.0, 0.0]), spread)
+        assert torch_module._has_kink(layer, np.array([0.2, 9.0, 0.9, 1.0, 0.0]), spread)
+        assert not torch_module._has_kink(layer, np.array([0.2, 9.0, 0.7, 1.0, 0.7]), spread)
+        assert torch_module._has_kink(layer, np.array([0.2, 9.0, 1.0, 0.0, 1.0]), np.zeros(5))
 
     def test_a_module_that_does_not_run_in_float64_is_compared_in_its_own_type(self):
         class Fixed(nn.Module):
@@ -168,7 +168,7 @@ class TestComparison:
                 return self.last(torch.relu(nn.functional.linear(images.flatten(1), self.weight)))
 
         pixels = read_image(image_path(IMAGE)).pixels
-        run = autograd.TorchRun(Fixed(), ReadOptions().preprocessing(1), "module Fixed")
+        run = torch_module.TorchRun(Fixed(), ReadOptions().preprocessing(1), "module Fixed")
         assert run.in_float64(pixels) is None
         assert torch_module.read_module(Fixed().eval(), pixels).classes == 10
         faulty = Calling(nn.Identity(), Identity.apply, Fixed()).eval()
@@ -176,7 +176,7 @@ class TestComparison:
             torch_module.read_module(faulty, pixels)
 
     def test_without_any_comparison_nothing_is_verified(self, monkeypatch):
-        monkeypatch.setattr(autograd, "is_near_kink", lambda *_: True)
+        monkeypatch.setattr(torch_module, "is_near_kink", lambda *_: True)
         module = Calling(nn.Identity(), Identity.apply, dense()).eval()
         with pytest.raises(ModelError, match=r"cannot be compared .* on each of 17 images .* nothing is verified"):
             steadygaze.verify(module, IMAGE, SPECS)

@@ -11,7 +11,7 @@ from onnx import numpy_helper
 import steadygaze
 from steadygaze.errors import ImageError, ModelError
 from steadygaze.images import read_image
-from steadygaze.network import autograd, torch_module
+from steadygaze.network import torch_module
 from steadygaze.network.graph import gradients, patterns, preactivations
 from steadygaze.zoo import image_path
 from support.networks.torch_modules import Calling, Normalize, branching, convolutional, dense
@@ -69,7 +69,7 @@ class TestSameAsFile:
     @pytest.mark.parametrize("make", [branching, lambda: dense(nn.ReLU(), nn.Linear(10, 1), nn.Sigmoid())])
     def test_windows_branches_and_single_logits_agree_with_autograd(self, make, monkeypatch):
         """On tied windows too: torch and steadygaze let the first entry win."""
-        monkeypatch.setattr(autograd, "is_near_kink", lambda *_: False)
+        monkeypatch.setattr(torch_module, "is_near_kink", lambda *_: False)
         for image in (np.zeros((1, 28, 28)), read_image(image_path(IMAGE)).pixels):
             assert torch_module.read_module(make(), image).classes in (2, 10)
 
