@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from ..report.page.cells import Cell
+    from ..report.page.html import Cell
     from .summary import Summary
     from .witness import Findings, Witness
 
@@ -59,7 +59,7 @@ class Result:
 
     def _repr_html_(self) -> str:
         """The picture of the result and its shares, for a cell of a notebook."""
-        from ..report.page.cells import result_html  # noqa: PLC0415 (matplotlib is slow to import)
+        from ..report.page.html import result_html  # noqa: PLC0415 (matplotlib is slow to import)
 
         return result_html(self)
 
@@ -369,7 +369,7 @@ class Result:
 
     def show_map(self, *, height: int = 900) -> "Cell":
         """The interactive map of the report, for a cell of a notebook that is `height` pixels high."""
-        from ..report.page.cells import map_cell  # noqa: PLC0415 (matplotlib is slow to import)
+        from ..report.page.html import map_cell  # noqa: PLC0415 (matplotlib is slow to import)
 
         return map_cell(self, height)
 

@@ -1,18 +1,22 @@
-"""From a result to its report: one self-contained HTML file, which opens from disk without any network.
+"""From a result to HTML: its report, one self-contained file that opens without any network, and cells of a notebook.
 
-Collects the parts of a page and the commands that repeat it, and fills the template. Nothing is decided here.
+Collects the parts of a page and the commands that repeat it, and fills the templates. Nothing is decided here. A cell
+is HTML that displays itself, without IPython: the picture with the shares, or the interactive map in a sandboxed frame,
+which may contact no address.
 """
 
 import os
 import shlex
 from collections.abc import Mapping
+from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ... import zoo
-from ...errors import SteadygazeError, StoreError, not_writable
+from ...errors import OptionError, SteadygazeError, StoreError, not_writable
 from ...images import read_image
 from ...labels import Property
 from ...question import Question
@@ -255,3 +259,49 @@ def _image(question: Question, directory: Path | None) -> str:
     except SteadygazeError:
         pass
     return str(directory / "image.npy")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """HTML that a notebook displays when it is the last value of a cell."""
+
+    html: str
+
+    def __repr__(self) -> str:
+        return f"Cell({len(self.html):,} characters of HTML; a notebook displays them)"
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+
+def result_html(result: Result) -> str:
+    """The verdict, the picture of up to three parameters, and the shares or the counts of visited regions."""
+    summary = result.described
+    is_drawn = result.question.perturbed.domain.dimension <= MAX_MAP_PARAMETERS
+    return fill(
+        "cell.html.j2",
+        {
+            "summary": summary,
+            "sentences": verdict_sentences(summary),
+            "picture": png_uri(result_png(result)) if is_drawn else None,
+            "shares": [] if summary.is_search else facts.share_rows(summary),
+            "sums": [] if summary.is_search else facts.sum_rows(summary),
+            "sets": facts.set_rows(summary) if summary.is_search else [],
+        },
+    )
+
+
+def map_cell(result: Result, height: int) -> Cell:
+    """The interactive map; OptionError for results that have none."""
+    if result.tiling.is_search:
+        raise OptionError("a search has no interactive map; use --method map or refine, or plot()")
+    explorer = make_explorer(result, make_thresholds(result))
+    if explorer is None:
+        raise OptionError(
+            f"the interactive map shows up to {MAX_MAP_PARAMETERS} parameters; leave some out, or draw a path or strip"
+        )
+    page = fill("map.html.j2", {"allowed": ALLOWED, "explorer": explorer})
+    return Cell(
+        f'<iframe srcdoc="{escape(page)}" sandbox="allow-scripts" title="Interactive map" width="100%" '
+        f'height="{int(height)}" style="border: 0"></iframe>'
+    )
