@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..base import FloatArray
-from ..lights import CurvedLight
+from ..curved import CurvedLight
 from ..scalar_forms import Box, Form, cosine
 
 YIQ = np.array([[0.299, 0.587, 0.114], [0.5959, -0.2746, -0.3213], [0.2115, -0.5227, 0.3112]])

@@ -27,8 +27,7 @@ from ...lazily import scipy_sparse
 from ...network.graph import Graph
 from ...network.layers import CARRIED, ENTRY, RELU, Layer
 from ...network.steps import ArrangeStep, ConvStep, MatrixStep, OrderStep, PartStep, ScaleStep, Step, SumStep
-from ...perturbation.curved import Curve
-from ...perturbation.lights import CurvedLight, Light
+from ...perturbation.curved import Curve, CurvedLight, Light
 from ...question import Question
 from ...results.result import Result
 from ..drawing.exhibits import is_apart
