@@ -26,8 +26,7 @@ from ..requirement import Outcome
 from ..words import rounded, share_text
 from .problem_names import SETTING_TEXTS
 from .set_requirement import Gate, Problem, judge_each, judge_plan, problems_of
-from .small_maps import LETTERS
-from .solving import has_files, located, solve_again
+from .solving import LETTERS, has_files, located, solve_again
 from .stored_campaign import Plan, Store, Task, write_whole
 from .tables import make_records, statuses_of
 

@@ -1,6 +1,8 @@
 """Solves one problem into the columns of a campaign, inside a worker process or again for a report.
 
-Knows no other problems. The same question gives the same answer; time and memory are limited and measured outside.
+Knows no other problems. The same question gives the same answer; time and memory are limited and measured outside. A
+row also holds a small map: labels at the points of a coarse grid, as one text. It proves nothing: it shows the labels
+of the result at these points.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 from msgspec.structs import replace as replace_struct
 
 from .. import zoo
@@ -17,15 +20,17 @@ from ..class_names import bundled_names, find_label
 from ..engines import ENGINES, RunPlan
 from ..engines.contract import RunOptions
 from ..errors import InternalError, OptionError, SteadygazeError, StoreError
-from ..labels import Label, Status
+from ..labels import Kept, Label, Status
+from ..polytopes.grid import shapes_on_grid
 from ..question import Question, make_question
 from ..requirement import ROBUST, Outcome, Requirement
+from ..results.label_grid import NOTHING, held_at
 from ..results.result import Result
+from ..tolerances import MAX_MAP_PARAMETERS
 from ..words import class_text, percent_up
 from .columns import ANSWER, EMPTY_ANSWER
 from .plan_tables import plan_words
 from .set_requirement import Problem, SetRequirement
-from .small_maps import small_map
 from .stored_campaign import METHODS, Plan, Task, digest_of, image_file
 from .versions import made_by
 
@@ -34,6 +39,23 @@ SOLID = ("translate:dy=1:0..0.02", "brightness:0..0.01", "patch:x=12,y=12,w=4,h=
 """Domains with a few regions: solving them compiles the code and computes little else."""
 OWN = 0.9
 """The share of time and memory in which a problem ends by itself, with a partial answer; else the parent kills it."""
+
+SIDE = 48
+"""Points along each side of a small map."""
+
+LETTERS = {
+    (Kept.YES, Kept.YES): "a",
+    (Kept.YES, Kept.NO): "b",
+    (Kept.NO, Kept.YES): "c",
+    (Kept.NO, Kept.NO): "d",
+    (Kept.YES, Kept.UNKNOWN): "e",
+    (Kept.NO, Kept.UNKNOWN): "f",
+}
+"""Letters for the codes of label and attention: both kept, label alone, attention alone, neither; for e and f, only the
+label is known."""
+
+UNKNOWN = "-"
+"""Any other point."""
 
 
 def needs(plan: Plan) -> tuple[str, ...]:
@@ -116,6 +138,40 @@ def describe(result: Result, budget: Budget) -> dict[str, Any]:
         status, reason = _status(result)
         values = {column.name: column.answer(result) for column in ANSWER if column.answer is not None}
         return EMPTY_ANSWER | values | {"status": status.value, "reason": reason, "map": small_map(result)}
+
+
+def small_map(result: Result) -> dict[str, Any] | None:
+    """The rows of a grid as texts of `LETTERS`, the last row first; None for searches and many parameters.
+
+    A domain with one parameter has one row. With three, the last one is held at zero, or at its low end.
+    """
+    domain = result.question.compound.domain
+    if domain.dimension > MAX_MAP_PARAMETERS or not result.tiling.answers_any_delta:
+        return None
+    label, attention = _codes_on_grid(result)
+    letters = np.full(label.shape, UNKNOWN)
+    for (first, second), letter in LETTERS.items():
+        letters[(label == first) & (attention == second)] = letter
+    rows = letters[:1] if domain.dimension == 1 else letters[::-1]
+    held = None if domain.dimension < 3 else f"{domain.names[2]} = {held_at(domain, 2)[0]:g}"
+    return {"rows": ["".join(row) for row in rows.tolist()], "held": held}
+
+
+def _codes_on_grid(result: Result) -> tuple[np.ndarray, np.ndarray]:
+    """`Kept` codes of label and attention (SIDE, SIDE), rows counting upwards."""
+    domain, grid = result.question.compound.domain, result.answer.grid
+    if grid is not None:
+        # A map in chunks has the points of a finer grid.
+        plane = grid.planes[0]
+        places = (np.arange(SIDE) * len(plane.label) + len(plane.label) // 2) // SIDE
+        found = [np.where(each == NOTHING, Kept.UNKNOWN, each) for each in (plane.label, plane.attention)]
+        return found[0][np.ix_(places, places)], found[1][np.ix_(places, places)]
+    joint = result.answer.joint
+    axis, at = (2, held_at(domain, 2)[1]) if domain.dimension == 3 else (None, 0.0)
+    owners = shapes_on_grid(joint.polytopes, axis, at, SIDE)
+    label = np.append(joint.label_codes, Kept.UNKNOWN)[owners]
+    attention = np.append(joint.attention_codes, Kept.UNKNOWN)[owners]
+    return label, attention if result.is_measured else np.full_like(attention, Kept.UNKNOWN)
 
 
 def _keep(result: Result, found: Mapping[str, Any], keep: Mapping[str, Any] | None) -> dict[str, Any]:
