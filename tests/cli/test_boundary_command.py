@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from steadygaze import load
-from steadygaze.cli.boundary_text import certainty_text, describe_boundary, reach_text
+from steadygaze.cli.answer_text import certainty_text, reach_text
+from steadygaze.cli.printing import describe_boundary
 from steadygaze.report.figures import boundary
 from steadygaze.report.page import cards
 from steadygaze.results.boundary_summary import BoundarySummary

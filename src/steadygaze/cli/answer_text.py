@@ -1,19 +1,21 @@
-"""Answers for the terminal: the question, the verdict with advice, and facts. Prints nothing."""
+"""Answers and boundaries for the terminal: the question, the verdict with advice, and facts. Prints nothing."""
 
 from collections.abc import Iterator, Mapping
 
 from ..attention.measures.distance import DISTANCE
 from ..engines import ENGINES
-from ..labels import ATTENTIONS, CLASSIFICATIONS, Label, Verdict
+from ..labels import ATTENTIONS, CLASSIFICATIONS, Label, Property, Verdict
+from ..results.boundary_summary import BoundarySummary, reach_sentence
 from ..results.description import NAMED_UNDECIDED, verdict_sentences
-from ..results.summary import AnswerFacts, Summary
-from ..tolerances import MAX_MAP_PARAMETERS
+from ..results.summary import AnswerFacts, Summary, kinks_text
+from ..tolerances import MAX_MAP_PARAMETERS, TOUCH
 from ..words import (
     class_text,
     counted,
     named_theta,
     number_text,
     percent_of_up,
+    percent_up,
     rounded,
     rounded_down,
     rounded_up,
@@ -176,3 +178,48 @@ def _component_texts(summary: Summary) -> Iterator[str]:
     for place, part in enumerate(parts, start=1):
         inner = counted(part["inner"], "region")
         yield f"component {place}: {inner} along its inner side, {part['outer']:,} along the outer"
+
+
+def reach_text(summary: BoundarySummary) -> str:
+    """One sentence: how much of the domain can be reached from zero while the property is kept."""
+    return reach_sentence(summary, property_text(summary))
+
+
+def certainty_text(summary: BoundarySummary) -> str:
+    """The basis of the boundary, and its uncertain parts."""
+    return " ".join(_certainty(summary))
+
+
+def _certainty(summary: BoundarySummary) -> Iterator[str]:
+    undecided, is_map = summary.undecided, summary.method == "map"
+    what = "the pieces of the map" if is_map else "boxes and regions"
+    yield f"Based on {what}; two of them touch if their common side is wider than {rounded(TOUCH, 2)} of the domain."
+    if summary.starts > 1:
+        yield (
+            f"At theta = 0, {summary.starts} components that satisfy the property meet; all of them count as reachable."
+        )
+    if undecided["pieces_beside"]:
+        yield (
+            f"{counted(undecided['pieces_beside'], 'undecided piece')} beside the boundary: more can be reached if any "
+            "of them satisfies the property."
+        )
+    strips = undecided["strip_share"]
+    if strips > 0.0:
+        yield f"At most {percent_up(strips)} of the domain is too close to thresholds to decide."
+    if summary.property is not Property.CR and summary.sliver_share:
+        yield kinks_text(summary.sliver_share)
+    if not is_map and undecided["share"] > 0.0:
+        yield f"At most {percent_up(undecided['share'])} of the domain is undecided and counts as not kept."
+
+
+def boundary_facts(summary: BoundarySummary) -> Facts:
+    """Facts about a boundary: shares that satisfy the property, are reachable or enclosed, and the farthest theta."""
+    yield "satisfies the property", share_text(summary.satisfying_share)
+    yield "reachable from zero", share_text(summary.reachable_share)
+    yield "satisfies, not reachable", percent_up(summary.unreachable_share)
+    enclaves = f" (with {counted(len(summary.enclaves), 'enclave')})" if summary.enclaves else ""
+    yield "inside the boundary", share_text(summary.enclosed_share) + enclaves
+    farthest = summary.farthest
+    if farthest is not None:
+        where = named_theta(summary.domain.names, farthest["theta"])
+        yield "farthest reachable", f"{where} (‖theta‖ = {number_text(farthest['distance'])})"

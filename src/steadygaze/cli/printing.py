@@ -1,4 +1,4 @@
-"""Prints answers on stdout, as tables and facts for people or as JSON, and notes on stderr."""
+"""Prints answers and boundaries on stdout, as tables and facts for people or as JSON, and notes on stderr."""
 
 import json
 import sys
@@ -18,11 +18,20 @@ from ..engines import load
 from ..errors import OptionError
 from ..labels import ATTENTIONS, CLASSIFICATIONS, Label, Verdict
 from ..requirement import Outcome, Requirement
+from ..results.boundary_summary import BoundarySummary
 from ..results.result import Result
 from ..results.summary import Summary
 from ..tolerances import MAX_MAP_PARAMETERS
-from ..words import percent_up, share_text
-from .answer_text import domain_facts, question_text, search_facts, verdict_text
+from ..words import number_text, percent_up, share_text
+from .answer_text import (
+    boundary_facts,
+    certainty_text,
+    domain_facts,
+    question_text,
+    reach_text,
+    search_facts,
+    verdict_text,
+)
 from .typer_changes import NARROW
 
 if TYPE_CHECKING:
@@ -197,6 +206,56 @@ def _set_table(summary: Summary) -> Table:
         else:
             cells = [f"{name} {count:,}" for name, count in zip(names, counts, strict=True)]
             table.add_row(title, *cells, f"{(summary.undecided or {})[kind] or 0:,}")
+    return table
+
+
+MAX_ROWS = 10
+"""Components or enclaves listed one by one; --json has them all."""
+
+
+def describe_boundary(summary: BoundarySummary, *, pictures: Sequence[Path] = ()) -> None:
+    """Print a boundary; `summary` comes from `summarise_boundary`."""
+    console = Console(highlight=False, emoji=False)
+    console.print(Text(question_text(summary)))
+    console.print(Text(reach_text(summary), style="bold"))
+    print_facts(console, boundary_facts(summary))
+    if summary.components:
+        console.print(_component_table(summary))
+    if summary.enclaves:
+        console.print(_enclave_table(summary))
+    console.print(Text(certainty_text(summary), style="dim"))
+    print_places(console, "picture", pictures)
+
+
+def _component_table(summary: BoundarySummary) -> Table:
+    size = {1: "thetas", 2: "length", 3: "area"}.get(len(summary.domain.names), "measure")
+    along = "regions along it" if summary.method == "map" else "boxes and regions along it"
+    rows = []
+    for component in summary.components:
+        regions = f"{len(component['inner_regions']):,} in, {len(component['outer_regions']):,} out"
+        border = "yes" if component["touches_border"] else "no"
+        rows.append((number_text(component["measure"]), border, regions, percent_up(component["share_beyond"])))
+    titles = ("boundary", f"{size} (axes scaled to 1)", "reaches the border", along, "beyond it")
+    return _numbered("component", titles, rows)
+
+
+def _enclave_table(summary: BoundarySummary) -> Table:
+    rows = []
+    for enclave in summary.enclaves:
+        where = ", ".join(number_text(value) for value in enclave["nearest"]["theta"])
+        nearest = f"({where}), ‖theta‖ = {number_text(enclave['nearest']['distance'])}"
+        shares = percent_up(enclave["share"]), share_text(enclave["satisfying_share"])
+        rows.append((*shares, f"{len(enclave['regions']):,}", nearest))
+    return _numbered("enclave", ("enclaves", "share", "share satisfying", "regions", "nearest point"), rows)
+
+
+def _numbered(name: str, titles: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """A table with numbered rows, cut after `MAX_ROWS`."""
+    table = numbers_table(*titles)
+    for number, cells in enumerate(rows[:MAX_ROWS], start=1):
+        table.add_row(f"{name} {number}", *cells)
+    if len(rows) > MAX_ROWS:
+        table.add_row(f"and {len(rows) - MAX_ROWS:,} more", style="dim")
     return table
 
 

@@ -295,8 +295,7 @@ def boundary(
     verdict for this property.
     """
     from ..results.boundary_summary import summarise_boundary  # noqa: PLC0415 (slow to import)
-    from .boundary_text import describe_boundary  # noqa: PLC0415 (slow to import)
-    from .printing import load_at, print_json  # noqa: PLC0415 (slow to import)
+    from .printing import describe_boundary, load_at, print_json  # noqa: PLC0415 (slow to import)
 
     result = load_at(directory, {"delta": delta, "tau": tau, "gamma": gamma, "top": top})
     try:
