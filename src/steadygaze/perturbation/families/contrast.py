@@ -18,20 +18,14 @@ class Contrast(Ramp):
 
     keyword: ClassVar[str] = "contrast"
     example: ClassVar[str] = "contrast:pivot=mean:-0.5..0.5"
+    reads_image: ClassVar[bool] = True
+    why_no_wider: ClassVar[str] = "theta is the change of the factor, from -1 (flat) to 1 (doubled)"
 
     pivot: str = "0"
 
     @property
     def name(self) -> str:
         return "contrast" if self.pivot == "0" else f"contrast around {self.pivot}"
-
-    @property
-    def reads_image(self) -> bool:
-        return True
-
-    @property
-    def why_no_wider(self) -> str:
-        return "theta is the change of the factor, from -1 (flat) to 1 (doubled)"
 
     def check_fields(self) -> None:
         if self.pivot not in ("0", "0.5", "mean"):

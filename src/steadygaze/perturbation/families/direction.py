@@ -20,20 +20,14 @@ class Direction(Ramp):
 
     keyword: ClassVar[str] = "direction"
     example: ClassVar[str] = 'direction:file="D.npy":-1..1'
+    widest_range: ClassVar[tuple[float, float]] = (-1000.0, 1000.0)
+    why_no_wider: ClassVar[str] = "larger multiples leave too few digits; scale the file instead"
 
     file: NumberFile
 
     @property
     def name(self) -> str:
         return f"direction {self.file.short}"
-
-    @property
-    def widest_range(self) -> tuple[float, float]:
-        return -1000.0, 1000.0
-
-    @property
-    def why_no_wider(self) -> str:
-        return "larger multiples leave too few digits; scale the file instead"
 
     def check(self, shape: tuple[int, int, int]) -> None:
         self.check_size("file", self.file.short, self.file.values.shape, shape)

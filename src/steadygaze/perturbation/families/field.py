@@ -31,6 +31,7 @@ class Field(Ramp):
 
     keyword: ClassVar[str] = "field"
     example: ClassVar[str] = "field:kind=radial,mode=times:-0.5..0.5"
+    why_no_wider: ClassVar[str] = "beyond ±1 the field exceeds the range of the pixels"
 
     kind: str = ""
     file: NumberFile | None = None
@@ -44,10 +45,6 @@ class Field(Ramp):
     @property
     def reads_image(self) -> bool:
         return self.mode == "times"
-
-    @property
-    def why_no_wider(self) -> str:
-        return "beyond ±1 the field exceeds the range of the pixels"
 
     def check_fields(self) -> None:
         if self.mode not in ("add", "times"):

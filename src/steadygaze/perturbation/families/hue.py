@@ -27,26 +27,12 @@ class Hue(CurvedLight):
 
     keyword: ClassVar[str] = "hue"
     example: ClassVar[str] = "hue:-20..20"
-
-    @property
-    def name(self) -> str:
-        return "hue [°]"
-
-    @property
-    def reads_image(self) -> bool:
-        return True
-
-    @property
-    def default_range(self) -> tuple[float, float]:
-        return -20.0, 20.0
-
-    @property
-    def widest_range(self) -> tuple[float, float]:
-        return -180.0, 180.0
-
-    @property
-    def why_no_wider(self) -> str:
-        return "theta counts degrees, and beyond ±180 the colours repeat"
+    name: ClassVar[str] = "hue [°]"
+    reads_image: ClassVar[bool] = True
+    default_range: ClassVar[tuple[float, float]] = (-20.0, 20.0)
+    widest_range: ClassVar[tuple[float, float]] = (-180.0, 180.0)
+    why_no_wider: ClassVar[str] = "theta counts degrees, and beyond ±180 the colours repeat"
+    script: ClassVar[str] = "(t) => [Math.cos(t * Math.PI / 180) - 1, Math.sin(t * Math.PI / 180)]"
 
     def check(self, shape: tuple[int, int, int]) -> None:
         if shape[0] != 3:
@@ -59,10 +45,6 @@ class Hue(CurvedLight):
 
     def parts(self, image: FloatArray) -> FloatArray:
         return np.stack([np.einsum("ij,jhw->ihw", matrix, image) for matrix in (CHROMA, QUARTER)])
-
-    @property
-    def script(self) -> str:
-        return "(t) => [Math.cos(t * Math.PI / 180) - 1, Math.sin(t * Math.PI / 180)]"
 
     def factors(self, axis: int, box: Box) -> tuple[Form, ...]:
         return cosine(axis, box) + Form.constant(-1.0, box), cosine(axis, box, quarter=1)

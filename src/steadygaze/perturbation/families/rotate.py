@@ -21,22 +21,13 @@ class Rotate(CurvedMovement):
 
     keyword: ClassVar[str] = "rotate"
     example: ClassVar[str] = "rotate:-30..30"
-
-    @property
-    def name(self) -> str:
-        return "rotation [°]"
-
-    @property
-    def default_range(self) -> tuple[float, float]:
-        return -30.0, 30.0
-
-    @property
-    def widest_range(self) -> tuple[float, float]:
-        return -180.0, 180.0
-
-    @property
-    def why_no_wider(self) -> str:
-        return "theta counts degrees, and beyond ±180 the images repeat"
+    name: ClassVar[str] = "rotation [°]"
+    default_range: ClassVar[tuple[float, float]] = (-30.0, 30.0)
+    widest_range: ClassVar[tuple[float, float]] = (-180.0, 180.0)
+    why_no_wider: ClassVar[str] = "theta counts degrees, and beyond ±180 the images repeat"
+    script: ClassVar[str] = (
+        "(t) => { const a = t * Math.PI / 180, c = Math.cos(a), s = Math.sin(a); return [[c, -s, 0], [s, c, 0]]; }"
+    )
 
     def knots(self) -> tuple[float, ...]:
         # Quarter turns map whole pixels to whole pixels, so all pixels have a kink there at once.
@@ -48,12 +39,6 @@ class Rotate(CurvedMovement):
         cos, sin, none = np.cos(turn), np.sin(turn), np.zeros(len(thetas))
         # Rows count downwards: a visibly counter-clockwise turn has the opposite sign in these coordinates.
         return np.stack([np.stack([cos, -sin, none], axis=1), np.stack([sin, cos, none], axis=1)], axis=1)
-
-    @property
-    def script(self) -> str:
-        return (
-            "(t) => { const a = t * Math.PI / 180, c = Math.cos(a), s = Math.sin(a); return [[c, -s, 0], [s, c, 0]]; }"
-        )
 
     def enclose_source(self, axis: int, box: Box) -> Matrix:
         cos, sin = cosine(axis, box), cosine(axis, box, quarter=1)

@@ -23,18 +23,9 @@ class Saturation(Ramp):
 
     keyword: ClassVar[str] = "saturation"
     example: ClassVar[str] = "saturation:-1..0.5"
-
-    @property
-    def reads_image(self) -> bool:
-        return True
-
-    @property
-    def default_range(self) -> tuple[float, float]:
-        return -1.0, 1.0
-
-    @property
-    def why_no_wider(self) -> str:
-        return "theta is the change of the factor, from -1 (grey) to 1 (doubled)"
+    reads_image: ClassVar[bool] = True
+    default_range: ClassVar[tuple[float, float]] = (-1.0, 1.0)
+    why_no_wider: ClassVar[str] = "theta is the change of the factor, from -1 (grey) to 1 (doubled)"
 
     def check(self, shape: tuple[int, int, int]) -> None:
         if shape[0] != len(GREY):

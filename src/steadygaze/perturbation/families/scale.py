@@ -23,22 +23,11 @@ class Scale(CurvedMovement):
 
     keyword: ClassVar[str] = "scale"
     example: ClassVar[str] = "scale:0.9..1.1"
-
-    @property
-    def name(self) -> str:
-        return f"scale [{FACTOR}]"
-
-    @property
-    def default_range(self) -> tuple[float, float]:
-        return 0.9, 1.1
-
-    @property
-    def widest_range(self) -> tuple[float, float]:
-        return 0.1, 10.0
-
-    @property
-    def why_no_wider(self) -> str:
-        return "below 0.1 or above 10 hardly anything of the image is left"
+    name: ClassVar[str] = f"scale [{FACTOR}]"
+    default_range: ClassVar[tuple[float, float]] = (0.9, 1.1)
+    widest_range: ClassVar[tuple[float, float]] = (0.1, 10.0)
+    why_no_wider: ClassVar[str] = "below 0.1 or above 10 hardly anything of the image is left"
+    script: ClassVar[str] = "(t) => [[1 / (1 + t), 0, 0], [0, 1 / (1 + t), 0]]"
 
     @property
     def low(self) -> float:
@@ -51,10 +40,6 @@ class Scale(CurvedMovement):
     def source(self, thetas: FloatArray) -> FloatArray:
         factor, none = 1.0 / (1.0 + thetas), np.zeros(len(thetas))
         return np.stack([np.stack([factor, none, none], axis=1), np.stack([none, factor, none], axis=1)], axis=1)
-
-    @property
-    def script(self) -> str:
-        return "(t) => [[1 / (1 + t), 0, 0], [0, 1 / (1 + t), 0]]"
 
     def enclose_source(self, axis: int, box: Box) -> Matrix:
         factor = reciprocal(axis, box)

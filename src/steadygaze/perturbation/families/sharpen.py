@@ -19,24 +19,15 @@ class Sharpen(Ramp):
 
     keyword: ClassVar[str] = "sharpen"
     example: ClassVar[str] = "sharpen:sigma=1"
+    reads_image: ClassVar[bool] = True
+    widest_range: ClassVar[tuple[float, float]] = (0.0, 10.0)
+    why_no_wider: ClassVar[str] = "theta is the strength; use blur instead of a negative one"
 
     sigma: float
 
     @property
     def name(self) -> str:
         return f"sharpening of {self.sigma:g} px"
-
-    @property
-    def reads_image(self) -> bool:
-        return True
-
-    @property
-    def widest_range(self) -> tuple[float, float]:
-        return 0.0, 10.0
-
-    @property
-    def why_no_wider(self) -> str:
-        return "theta is the strength; use blur instead of a negative one"
 
     def check_fields(self) -> None:
         check_sigma(self, self.sigma)

@@ -22,6 +22,8 @@ class Shear(CurvedMovement):
 
     keyword: ClassVar[str] = "shear"
     example: ClassVar[str] = "shear:axis=x:-0.2..0.2"
+    default_range: ClassVar[tuple[float, float]] = (-0.2, 0.2)
+    why_no_wider: ClassVar[str] = "beyond ±1 rows or columns slide by more than 45°"
 
     axis: str = "x"
 
@@ -33,14 +35,6 @@ class Shear(CurvedMovement):
         super().check_fields()
         if self.axis not in ("x", "y"):
             self.refuse(f"axis={self.axis}; expected x (rows slide) or y (columns slide)")
-
-    @property
-    def default_range(self) -> tuple[float, float]:
-        return -0.2, 0.2
-
-    @property
-    def why_no_wider(self) -> str:
-        return "beyond ±1 rows or columns slide by more than 45°"
 
     def source(self, thetas: FloatArray) -> FloatArray:
         one, none = np.ones(len(thetas)), np.zeros(len(thetas))
