@@ -16,9 +16,8 @@ from ..labels import Verdict
 from . import ABORTED
 from .bundled_commands import demo, models
 from .campaign_commands import campaign
-from .compare_command import compare
 from .completion_command import completion
-from .stored_commands import boundary, export, figure, report, show
+from .stored_commands import boundary, compare, export, figure, report, show
 from .typer_changes import read_plainly, with_readable_help
 from .verify_command import verify
 

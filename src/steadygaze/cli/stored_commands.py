@@ -1,4 +1,4 @@
-"""Commands on stored results: `show`, `report`, `export`, `figure` and `boundary`. They compute no map."""
+"""Commands on stored results: `show`, `report`, `export`, `figure`, `compare` and `boundary`. They compute no map."""
 
 import os
 from collections.abc import Sequence
@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import OptionError, StoreError
+from ..labels import Joint
 from ..report import FORMATS
+from ..requirement import NAMES, read_share
 from ..suggestions import did_you_mean
 from ..words import read_value
 from . import command_options as o
@@ -269,6 +271,75 @@ def parse_formats(given: list[str] | None, out: Path | None) -> tuple[str, ...]:
             guess = did_you_mean(word, FORMATS)
             raise OptionError(f"unknown --format {word!r}; expected {', '.join(FORMATS)}, or several: png,pdf.{guess}")
     return tuple(words)
+
+
+def compare(
+    directories: Annotated[list[Path], typer.Argument(
+        metavar="DIR1 DIR2 ...",
+        help="Two or more directories that verify wrote; difference maps compare each with the first.",
+    )],
+    delta: o.OtherDeltaOption = None,
+    tau: o.OtherTauOption = None,
+    gamma: o.OtherGammaOption = None,
+    top: o.OtherTopOption = None,
+    fail_if_worse: Annotated[float | None, o.option(
+        "--fail-if-worse NUMBER",
+        "Exit with code 10 if the share of a later result is proved to be worse than that of the first, the baseline, "
+        "by more than this number, and with code 3 if the bounds leave it open.", o.QUESTION, read=o.share_number,
+    )] = None,
+    share: Annotated[str | None, o.option(
+        "--share NAME",
+        f"With --fail-if-worse: the share to compare, one of {', '.join(NAMES)}. A smaller share is worse for CR, AR "
+        "and CR&AR, a larger one for the others.", o.QUESTION, default=Joint.BOTH, read=read_share,
+    )] = None,
+    out: Annotated[Path | None, o.option(
+        "--out DIR|FILE", "A directory for comparison.json, .png, .svg and .pdf, or a file with one of these endings.",
+        default="nothing is written",
+    )] = None,
+    force: o.ForceFilesOption = False,
+    json: o.JsonOption = False,
+    debug: o.DebugOption = False,
+) -> int:  # fmt: skip
+    """Compare stored results: several networks, images or perturbations side by side.
+
+    Shows the shares of each result, ranks networks by how much they keep, and perturbations by their risk. If all
+    results have the same domain, it also shows where the first keeps label and attention and another does not. A given
+    threshold applies to all results; otherwise each keeps its own. A search can be compared if it bounds shares of the
+    whole domain, as bfs does. The exit code is 0, unless --fail-if-worse is given.
+    """
+    if len(directories) < 2:
+        raise OptionError("compare got one directory, and needs two or more; give another one")
+    if share is not None and fail_if_worse is None:
+        raise OptionError("--share needs --fail-if-worse NUMBER; give both, or leave --share out")
+    from .. import api  # noqa: PLC0415 (slow to import)
+    from ..compare.comparison import WorseningGate  # noqa: PLC0415 (slow to import)
+    from ..results import store  # noqa: PLC0415 (slow to import)
+    from .comparison_text import describe_comparison, describe_gate  # noqa: PLC0415 (slow to import)
+    from .printing import print_json, print_notes  # noqa: PLC0415 (slow to import)
+
+    for directory in directories:
+        stored = store.read_summary(directory)
+        if not stored.knows_shares:
+            raise OptionError(
+                f"{directory}: holds a search ({stored.method}), which bounds no shares of the whole domain; verify "
+                "with --method map, refine or bfs"
+            )
+    if out is not None:
+        from ..compare.comparison_figure import check_place, save_comparison  # noqa: PLC0415 (slow to import)
+
+        check_place(out, force=force)
+    comparison = api.compare(directories, delta=delta, tau=tau, gamma=gamma, top=top)
+    files = [] if out is None else save_comparison(comparison, out, force=force)
+    gate = None if fail_if_worse is None else WorseningGate.of(comparison, share or Joint.BOTH, fail_if_worse)
+    if json:
+        judged = {} if gate is None else {"fail_if_worse": gate.plain()}
+        print_json(comparison.summary() | judged | {"output": {"files": [str(path) for path in files]}})
+    else:
+        print_notes(comparison.notes)
+        describe_comparison(comparison, files=files)
+        if gate is not None:
+            describe_gate(gate)
+    return 0 if gate is None else gate.outcome.exit_code
 
 
 PICTURES = "boundary"
