@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
-from .errors import ImageError, OptionError
-from .suggestions import did_you_mean
+from .errors import ImageError, OptionError, did_you_mean
 
 FITS = {
     "resize": "stretched to",

@@ -2,8 +2,7 @@
 
 from enum import Enum, IntEnum, StrEnum
 
-from .errors import OptionError
-from .suggestions import did_you_mean
+from .errors import OptionError, did_you_mean
 
 
 class Property(Enum):

@@ -4,8 +4,7 @@ from enum import Enum
 
 import numpy as np
 
-from ..errors import OptionError
-from ..suggestions import did_you_mean
+from ..errors import OptionError, did_you_mean
 from ..tolerances import LEAST_ROOT
 
 

@@ -17,7 +17,7 @@ from ..attention.measures import Measure
 from ..class_names import bundled_names, find_label, read_class_names
 from ..engines import ENGINES
 from ..engines.contract import UNTIL, W_DELTA
-from ..errors import ImageError, ModelError, OptionError, PerturbationError, SteadygazeError
+from ..errors import ImageError, ModelError, OptionError, PerturbationError, SteadygazeError, did_you_mean
 from ..image_fit import ImageFit
 from ..images import read_image
 from ..inputs import read_fitting
@@ -25,7 +25,6 @@ from ..network.layout import ReadOptions
 from ..perturbation import compose, file_digests, parse_specs
 from ..question import OPTIONS
 from ..question_options import THRESHOLDS, fitted_options
-from ..suggestions import did_you_mean
 from .plan_inputs import (
     IMAGE_ENDINGS,
     ExpectedLabels,

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal, get_type_hints
 import msgspec
 from msgspec import Meta, Struct
 
+from ..errors import did_you_mean
 from ..question import OPTIONS
 from ..question_options import QuestionOption
-from ..suggestions import did_you_mean
 from .stored_campaign import METHODS
 
 MOST = sys.float_info.max

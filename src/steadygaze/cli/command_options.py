@@ -12,11 +12,10 @@ import typer
 
 from ..engines import METHODS
 from ..engines.contract import CORNER, MOST_REGIONS
-from ..errors import OptionError
+from ..errors import OptionError, did_you_mean
 from ..labels import Property
 from ..report import FORMATS
 from ..requirement import Requirement
-from ..suggestions import did_you_mean
 
 QUESTION, METHOD, CLASSIFIER, LIMITS, OUTPUT = "Question", "Method", "Classifier", "Limits", "Output"
 

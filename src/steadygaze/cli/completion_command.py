@@ -10,8 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..errors import OptionError
-from ..suggestions import did_you_mean
+from ..errors import OptionError, did_you_mean
 
 SHELLS = ("bash", "zsh", "fish")
 FILES = ""

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import OptionError, StoreError
+from ..errors import OptionError, StoreError, did_you_mean
 from ..labels import Joint
 from ..report import FORMATS
 from ..requirement import NAMES, read_share
-from ..suggestions import did_you_mean
 from ..words import read_value
 from . import command_options as o
 from .quick_drawing import import_matplotlib

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from ..budget import Budget
-from ..errors import OptionError, StoreError
+from ..errors import OptionError, StoreError, did_you_mean
 from ..labels import Property
 from ..products import products_on_one_thread
-from ..suggestions import did_you_mean
 from .contract import (
     AUTO,
     MAP,

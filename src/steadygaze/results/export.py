@@ -18,10 +18,9 @@ import numpy as np
 from msgspec import to_builtins
 
 from ..compound import Compound
-from ..errors import OptionError, not_writable
+from ..errors import OptionError, did_you_mean, not_writable
 from ..labels import Kept, Label
 from ..polytopes import Polytopes
-from ..suggestions import did_you_mean
 from .answer import Answer
 from .directory import atomic_file, check_file
 

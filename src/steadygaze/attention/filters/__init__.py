@@ -15,8 +15,7 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 from ...compiling import compiled
-from ...errors import OptionError
-from ...suggestions import did_you_mean
+from ...errors import OptionError, did_you_mean
 from ...tolerances import gamma, up
 from .. import find_kinds
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ...errors import OptionError
-from ...suggestions import did_you_mean
+from ...errors import OptionError, did_you_mean
 from ...threshold import Threshold, ThresholdDirection
 from .. import find_kinds
 from ..distances import Distance

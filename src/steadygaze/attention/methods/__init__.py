@@ -16,11 +16,10 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from ...errors import OptionError
+from ...errors import OptionError, did_you_mean
 from ...network.graph import Graph
 from ...network.node_gradients import gradients_at, values_of
 from ...network.rewrites import Copies, with_copies
-from ...suggestions import did_you_mean
 from .. import find_kinds
 
 

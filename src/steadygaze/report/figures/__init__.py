@@ -15,10 +15,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from numpy.typing import ArrayLike
 
-from ...errors import OptionError
+from ...errors import OptionError, did_you_mean
 from ...labels import Property
 from ...results.result import Result
-from ...suggestions import did_you_mean
 from ...tolerances import MAX_MAP_PARAMETERS
 from ..drawing.colours import HATCHED, INK, PHASE, Row, View
 from ..drawing.exhibits import MOST_SHOWN
