@@ -15,9 +15,9 @@ from ..attention.gradients import pattern_at
 from ..errors import InternalError
 from ..labels import Kept
 from ..question import Question
+from .claims import Doubts, Sample
 from .point import compared_maps
 from .result import Result
-from .samples import Doubts, Sample
 from .witness import Enclosing, is_pattern, reproduction
 
 SAMPLES = 64

@@ -24,11 +24,10 @@ from ..question import Question
 from ..regions.region import RegionSet
 from .answer import Answer, Answers
 from .array_file import write_arrays
-from .claims import Claim, Violation, Visible
+from .claims import Claim, Doubts, Sample, Violation, Visible
 from .delta_answer import DeltaAnswer
 from .export import Part
 from .label_counts import ROWS
-from .samples import Doubts, Sample
 
 if TYPE_CHECKING:
     from .result import Result

@@ -29,11 +29,11 @@ from ...regions.forward_error import refuse_overflow
 from ...regions.region import join_region_sets
 from ...results.answer import Answer, Answers
 from ...results.arrays import read_answers
+from ...results.claims import piece_samples
 from ...results.label_grid import LabelGrid
 from ...results.other_deltas import cells_at
 from ...results.result import Result
 from ...results.sample_check import compare_samples, sample_count
-from ...results.samples import piece_samples
 from ...results.streamed_answer import ChunkFacts, chunk_facts
 from ...results.tiling import MAP
 from ...results.witness import reproduction

@@ -16,12 +16,11 @@ from ...properties.joint import Shares, add_cells, missing_cells
 from ...question import Question
 from ...results.answer import Answer, Answers
 from ...results.arrays import pack
-from ...results.claims import Claim, Violation, Visible, piece_claims
+from ...results.claims import Claim, Doubts, Sample, Violation, Visible, piece_claims, piece_samples
 from ...results.delta_answer import verdict_from
 from ...results.export import Part, region_part
 from ...results.other_deltas import cells_at
 from ...results.result import Result
-from ...results.samples import Doubts, Sample, piece_samples
 from ...results.summary import SINGLE_THETAS, kinks_text, ties_sentences
 from ...results.tiling import TileLabels, Tiling, region_tiles
 from ...results.view import Region, Regions

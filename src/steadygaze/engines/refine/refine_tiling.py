@@ -22,12 +22,21 @@ from ...regions.region import Cut
 from ...results.answer import Answers, round_up
 from ...results.array_file import read_arrays
 from ...results.arrays import array_shapes, check_range, pack, require, shaped, unpack_answers
-from ...results.claims import TRIES, Claim, Violation, Visible, piece_claims
+from ...results.claims import (
+    TRIES,
+    Claim,
+    Doubts,
+    Sample,
+    Violation,
+    Visible,
+    piece_claims,
+    piece_samples,
+    theta_samples,
+)
 from ...results.delta_answer import verdict_from
 from ...results.export import ATTENTIONS, LABELS, Block, Part, region_part, shape_columns
 from ...results.label_counts import ROWS
 from ...results.result import Result
-from ...results.samples import Doubts, Sample, piece_samples, theta_samples
 from ...results.store import MAP
 from ...results.summary import SINGLE_THETAS, kinks_text, ties_sentences
 from ...results.tiling import NOT_ASKED, TileLabels, Tiling, region_tiles

@@ -21,12 +21,11 @@ from ...labels import Kept, Label, Property, Status, Stop, Verdict
 from ...properties.joint import JointPieces, Shares
 from ...properties.nearest import Nearest
 from ...question import Question
-from ...results.claims import Claim, Violation, Visible
+from ...results.claims import Claim, Doubts, Sample, Violation, Visible, chosen_sizes
 from ...results.delta_answer import DeltaAnswer
 from ...results.export import Part
 from ...results.label_counts import COLUMNS, ROWS
 from ...results.result import Result
-from ...results.samples import Doubts, Sample, chosen_sizes
 from ...results.summary import ties_sentences
 from ...results.tiling import TileLabels, Tiling
 from ...tolerances import AREA, FEASIBILITY
