@@ -33,10 +33,8 @@ class Threshold:
     direction: ThresholdDirection = ThresholdDirection.AT_MOST
 
     @classmethod
-    def parse(
-        cls, text: str | float, *, name: str = "delta", direction: ThresholdDirection = ThresholdDirection.AT_MOST
-    ) -> "Threshold":
-        """Read `25%` or a number; OptionError names the option."""
+    def parse(cls, text: str | float, *, direction: ThresholdDirection = ThresholdDirection.AT_MOST) -> "Threshold":
+        """Read `25%` or a number; raises OptionError."""
         words = str(text).strip()
         try:
             number = float(words.removesuffix("%"))
@@ -44,7 +42,7 @@ class Threshold:
             number = float("nan")
         if not 0.0 <= number < float("inf"):
             raise OptionError(
-                f"{name} {words!r} is not a threshold; expected a number such as 3.0, or a percentage such as 25%"
+                f"delta {words!r} is not a threshold; expected a number such as 3.0, or a percentage such as 25%"
             )
         return cls(number / 100.0 if words.endswith("%") else number, words.endswith("%"), direction)
 
@@ -68,22 +66,14 @@ class Threshold:
         return next((text for text in texts if Threshold.parse(text, direction=self.direction) == self), texts[-1])
 
 
-def kept_codes(
-    low: np.ndarray, high: np.ndarray, limit: float, direction: ThresholdDirection = ThresholdDirection.AT_MOST
-) -> np.ndarray:
-    """`Kept` codes (N,) for values between bounds (N,) against an absolute threshold; UNKNOWN for NaN bounds.
+def kept_codes(low: np.ndarray, high: np.ndarray, limit: float) -> np.ndarray:
+    """`Kept` codes (N,) for losses between bounds (N,), which may be at most the limit; UNKNOWN for NaN bounds.
 
     >>> kept_codes(np.array([0.0, 2.0, 4.0, np.nan]), np.array([1.0, 4.0, 5.0, 1.0]), 3.0).tolist()
     [0, 1, 2, 1]
-    >>> kept_codes(np.array([0.0, 2.0, 4.0]), np.array([1.0, 4.0, 5.0]), 3.0, ThresholdDirection.AT_LEAST).tolist()
-    [2, 1, 0]
     """
-    if direction is ThresholdDirection.AT_LEAST:
-        is_kept, is_lost = low >= limit, high < limit
-    else:
-        is_kept, is_lost = high <= limit, low > limit
     is_known = ~(np.isnan(low) | np.isnan(high))
-    return np.where(is_known & is_kept, Kept.YES, np.where(is_known & is_lost, Kept.NO, Kept.UNKNOWN))
+    return np.where(is_known & (high <= limit), Kept.YES, np.where(is_known & (low > limit), Kept.NO, Kept.UNKNOWN))
 
 
 def sharpened(

@@ -31,6 +31,10 @@ def compound_of(graph, image, spec="brightness:0..0.5"):
     return Compound(graph, lower(graph), compose([parse_spec(spec)], np.asarray(image, dtype=float)))
 
 
+def tie_share(compound, regions, options, uncertain, *, missing=0.0, slack=0.0):
+    return ties.tie_volumes(compound, regions, options, uncertain).bounds(missing=missing, slack=slack)
+
+
 def check(compound, classes=None):
     """Compare every interval with brute force; return the share as proved, and the true one."""
     options = AttentionOptions(classes=classes)
@@ -38,7 +42,7 @@ def check(compound, classes=None):
     regions = regions_of(compound, found)
     for group, matters in ties.depending(compound, regions, options, np.arange(len(found))):
         assert all(matters in (None, flags[region]) for region in group)
-    low, high = ties.tie_share(compound, regions, options, NOTHING)
+    low, high = tie_share(compound, regions, options, NOTHING)
     assert low <= float(share) * (1 + 1e-12) and float(share) <= high * (1 + 1e-12)
     return (low, high), float(share)
 
@@ -153,7 +157,7 @@ def test_ties_behind_an_irrational_root_are_equal_by_construction():
     norm = batch_norm([0.1, 0.2], [1.0, 1.5], [2.0, 3.0], [0.0, 0.25], 1e-5)
     graph = pooled([channels(1.0, 0.5), norm, Relu()], [[0, 1, 2, 3], [4, 5, 6, 7]], [[1, -1], [0, 2]])
     regions = regions_of(*_one_piece(compound := compound_of(graph, GREY, "brightness:0..0.1")))
-    assert ties.tie_share(compound, regions, AttentionOptions(), NOTHING) == pytest.approx((1.0, 1.0))
+    assert tie_share(compound, regions, AttentionOptions(), NOTHING) == pytest.approx((1.0, 1.0))
 
 
 def _one_piece(compound):
@@ -195,18 +199,18 @@ def test_uncertain_regions_missing_parts_and_kinks_widen_the_share():
     compound = compound_of(graph, GREY)
     regions = regions_of(*_one_piece(compound))
     options = AttentionOptions()
-    assert ties.tie_share(compound, regions, options, np.array([0])) == (0.0, 1.0)
-    assert ties.tie_share(compound, regions, options, NOTHING, slack=0.25) == (0.75, 1.0)
+    assert tie_share(compound, regions, options, np.array([0])) == (0.0, 1.0)
+    assert tie_share(compound, regions, options, NOTHING, slack=0.25) == (0.75, 1.0)
     dead = pooled([channels(-1.0), Relu()], [[0, 1, 2, 3]], [[1, -1]])
     compound = compound_of(dead, GREY)
     regions = regions_of(*_one_piece(compound))
-    assert ties.tie_share(compound, regions, options, NOTHING, missing=0.125, slack=0.0625) == (0.0, 0.1875)
+    assert tie_share(compound, regions, options, NOTHING, missing=0.125, slack=0.0625) == (0.0, 0.1875)
 
 
 def test_work_is_limited(monkeypatch):
     monkeypatch.setattr(ties, "MOST_WORK", 0)
     compound = compound_of(pooled([Relu()], [[0, 1, 2, 3]], [[1, -1]]), GREY)
-    assert ties.tie_share(compound, regions_of(*_one_piece(compound)), AttentionOptions(), NOTHING) == (0.0, 1.0)
+    assert tie_share(compound, regions_of(*_one_piece(compound)), AttentionOptions(), NOTHING) == (0.0, 1.0)
 
 
 def test_what_is_exactly_known_is_sure_and_nothing_else():

@@ -279,16 +279,14 @@ def judge_plan(plan: Plan, records: Sequence[Mapping[str, Any]]) -> Gate | None:
     return Gate(tuple(judgements), tuple(problem for _, problem in problems if problem.key in lacking))
 
 
-def judge_each(
-    plan: Plan, records: Sequence[Mapping[str, Any]], *, kinds: Sequence[str] = ("each", "part")
-) -> dict[str, Outcome | None]:
-    """Whether each problem meets its requirements of the given kinds; None if it has none.
+def judge_each(plan: Plan, records: Sequence[Mapping[str, Any]]) -> dict[str, Outcome | None]:
+    """Whether each problem meets the requirements on single problems and on parts of sets; None if it has none.
 
     A requirement on a median or a mean says nothing about a single problem.
     """
     read = [(one.run, SetRequirement.parse(one.text)) for one in plan.require]
     outcomes: dict[str, Outcome | None] = {}
     for task, problem in zip(plan.tasks, problems_of(plan, records), strict=True):
-        own = [each for run, each in read if run in (None, task.run) and each.kind in kinds]
+        own = [each for run, each in read if run in (None, task.run) and each.counts_single_problems]
         outcomes[task.key] = Outcome.all_of(problem.judge(each.requirement) for each in own) if own else None
     return outcomes

@@ -206,7 +206,7 @@ def missing_cells(volume: float, pieces: int, dimension: int, *, is_partial: boo
     return cells
 
 
-def shares(joint: JointPieces, *, is_partial: bool = False, slivers: float = 0.0, holes: float = 0.0) -> Shares:
+def shares(joint: JointPieces, *, is_partial: bool = False, holes: float = 0.0) -> Shares:
     """Add up the volumes of the pieces to shares; label and attention are unknown where no piece covers the domain.
 
     `holes` bounds the volume of the gaps between regions.
@@ -215,7 +215,7 @@ def shares(joint: JointPieces, *, is_partial: bool = False, slivers: float = 0.0
     missing = missing_cells(
         float(volumes.sum()), len(volumes), joint.polytopes.dimension, is_partial=is_partial, holes=holes
     )
-    return add_cells([piece_cells(joint), missing], slivers)
+    return add_cells([piece_cells(joint), missing])
 
 
 def _beyond_ends(slab: np.ndarray, ends: np.ndarray) -> np.ndarray:

@@ -83,20 +83,6 @@ class PatternedPoints(NamedTuple):
     thetas: np.ndarray
 
 
-def tie_share(
-    compound: Compound,
-    regions: RegionSet,
-    options: AttentionOptions,
-    uncertain: np.ndarray,
-    *,
-    missing: float = 0.0,
-    slack: float = 0.0,
-    budget: Budget | None = None,
-) -> tuple[float, float]:
-    """Proved bounds on the share of the domain whose maps depend on the rule for ties; see `tie_volumes`."""
-    return tie_volumes(compound, regions, options, uncertain, budget=budget).bounds(missing=missing, slack=slack)
-
-
 def tie_volumes(
     compound: Compound,
     regions: RegionSet,

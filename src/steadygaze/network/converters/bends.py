@@ -23,10 +23,10 @@ def relu(call: Call) -> list[Operator]:
     return [Relu()]
 
 
-def bend(draft: Draft, number: int, left: Array | float, right: Array | float = 1.0) -> int:
-    """left·x where x ≤ 0 and right·x where x > 0: (right − left)·relu(x) + left·x."""
-    rounded = 0 if is_exact_sum(right, -np.asarray(left)) else 1
-    bent = draft.follow(number, [Relu(), ScaleShift(gain=np.subtract(right, left), read_roundings=rounded)])
+def bend(draft: Draft, number: int, left: Array | float) -> int:
+    """left·x where x ≤ 0 and x where x > 0: (1 − left)·relu(x) + left·x."""
+    rounded = 0 if is_exact_sum(1.0, -np.asarray(left)) else 1
+    bent = draft.follow(number, [Relu(), ScaleShift(gain=np.subtract(1.0, left), read_roundings=rounded)])
     if not np.any(left):
         return bent
     return draft.add(Sum((1, 1)), bent, draft.add(ScaleShift(gain=left), number))
