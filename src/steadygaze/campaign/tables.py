@@ -14,10 +14,10 @@ from statistics import median
 from typing import Any
 
 from ..compare.ranking import Ranking, find_contrary, rank
-from ..errors import OptionError
 from ..labels import Joint, Label, Status
 from ..question import OPTIONS
 from ..question_options import THRESHOLDS, threshold_of
+from ..results.export import import_pyarrow
 from ..words import share_text
 from . import INSIGHTS
 from .columns import COLUMNS, MEASURED, PERCENTS, CampaignColumn, make_record, percent_column
@@ -58,14 +58,7 @@ def to_csv(records: Sequence[Mapping[str, Any]], *, is_measured: bool = True) ->
 
 def to_parquet(records: Sequence[Record], *, is_measured: bool = True) -> bytes:
     """Records as a Parquet file; unknown values are null. Needs the extra `export`."""
-    try:
-        import pyarrow  # noqa: PLC0415 (an extra)
-        from pyarrow import parquet  # noqa: PLC0415
-    except ImportError:
-        raise OptionError(
-            "pyarrow is not installed, but Parquet needs it; install the extra `export` (.venv/bin/pip install -e "
-            "'.[export]' in the clone), or use --format csv"
-        ) from None
+    pyarrow, parquet = import_pyarrow()
     kinds = {"text": pyarrow.string(), "whole": pyarrow.int64(), "number": pyarrow.float64()}
     schema = pyarrow.schema([(column.name, kinds[column.kind]) for column in _columns(is_measured=is_measured)])
     stream = io.BytesIO()
