@@ -37,7 +37,7 @@ def test_a_preset_stores_each_result_and_one_report(run: Runner, place: Path, mo
 
 def test_json_lists_the_questions_and_a_violation_gives_exit_code_10(run: Runner, place: Path, monkeypatch):
     dark = lists.PresetQuestion("dark", ("darkness:0..1",))
-    found = ask(run, monkeypatch, "--json", preset=lists.Preset("light", "one", (*FEW.listed, dark)))
+    found = ask(run, monkeypatch, "--json", preset=lists.Preset("light", "one", (*FEW.questions, dark)))
     content = json.loads(found.out)
     assert found.code == 10 and content["verdict"] == "not robust"
     assert {one["name"]: one["verdict"] for one in content["questions"]} == {

@@ -1,11 +1,11 @@
-"""The lists of presets: every spec parses and fits images of any size, and no family is dropped silently."""
+"""The lists of presets: every spec parses and fits images of any size."""
 
 import numpy as np
 import pytest
 
 from steadygaze.errors import OptionError, PerturbationError
-from steadygaze.perturbation import Shift, compose, find_families, parse_specs
-from steadygaze.presets.lists import CAMERA_MOVES, PRESETS, find_preset
+from steadygaze.perturbation import compose, parse_specs
+from steadygaze.presets.lists import PRESETS, find_preset
 
 SHAPES = [(1, 28, 28), (3, 32, 32), (3, 9, 20), (1, 1, 1), (3, 64, 48)]
 
@@ -13,10 +13,10 @@ SHAPES = [(1, 28, 28), (3, 32, 32), (3, 9, 20), (1, 1, 1), (3, 64, 48)]
 @pytest.mark.parametrize("name", PRESETS)
 def test_names_are_folders_and_questions_have_one_or_two_parameters(name):
     preset = find_preset(name)
-    names = [question.name for question in preset.listed]
+    names = [question.name for question in preset.questions]
     assert len(set(names)) == len(names) >= 6
     assert all(question_name.replace("-", "").isalpha() for question_name in names)
-    assert all(1 <= len(question.templates) <= 2 for question in preset.listed)
+    assert all(1 <= len(question.templates) <= 2 for question in preset.questions)
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -33,15 +33,6 @@ def test_specs_parse_and_fit(name, shape):
             assert needs_colour or shape == (1, 1, 1), f"{question.name}: {error}"
         else:
             assert perturbed.domain.contains_zero
-
-
-def test_a_question_waits_only_for_families_that_do_not_exist():
-    known = {*find_families(), Shift.keyword}
-    awaited = {question.name for preset in PRESETS.values() for question in preset.awaited}
-    missing = {question.name for question in CAMERA_MOVES if not known >= set(question.keywords)}
-    assert awaited == missing
-    assert {"rotate", "scale", "shear", "shift"} == {question.keywords[0] for question in CAMERA_MOVES}
-    assert set(CAMERA_MOVES) <= set(PRESETS["camera"].listed)
 
 
 def test_an_unknown_preset_is_refused_with_the_list():

@@ -157,8 +157,8 @@ class _Reader:
         pairs = product(self.file.runs, models.values(), images.values()) if presets else ()
         sizes = [size for run, model, image in pairs if (size := self._fitted_size(run, model, image)) is not None]
         found = self._checked("preset", preset_combinations, presets, sizes, list(self.file.combinations or {}))
-        self.preset_names, self.notes = set(found.combinations), dict.fromkeys(found.notes)
-        return found.combinations
+        self.preset_names = set(found)
+        return found
 
     def _fitted_size(self, run: RunTable, model: PlannedModel, image: PlannedImage) -> tuple[int, ...] | None:
         """Height and width of an image in the problems of a run; None if model and image do not meet."""

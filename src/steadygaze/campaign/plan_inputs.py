@@ -10,7 +10,6 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from glob import glob, has_magic
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -137,23 +136,15 @@ def _is_hidden(file: Path, folder: Path) -> bool:
     return any(part.startswith(".") for part in file.relative_to(folder).parts)
 
 
-class PresetCombinations(NamedTuple):
-    """Specs by the names of combinations, and notes on questions that cannot be asked."""
-
-    combinations: dict[str, tuple[str, ...]]
-    notes: tuple[str, ...]
-
-
 def preset_combinations(
     presets: Sequence[str], sizes: Sequence[tuple[int, ...]], known: Sequence[str]
-) -> PresetCombinations:
-    """The questions of presets for images of these sizes (height, width), named apart from the known combinations.
+) -> dict[str, tuple[str, ...]]:
+    """The questions of presets for images of these sizes (height, width): specs by names other than those known.
 
-    >>> list(preset_combinations(["dirt"], [(28, 28)], []).combinations)[:2]
+    >>> list(preset_combinations(["dirt"], [(28, 28)], []))[:2]
     ['dirt-dark-spot', 'dirt-bright-spot']
     """
     found: dict[str, tuple[str, ...]] = {}
-    notes: list[str] = []
     if presets and len(set(sizes)) != 1:
         raise OptionError(
             f"a preset needs images of one size, these have {len(set(sizes))}; write a plan for each size"
@@ -166,9 +157,7 @@ def preset_combinations(
                 raise OptionError(f"combination {name} occurs twice; leave one out")
             height, width = sizes[0]
             found[name] = question.specs(height, width)
-        for question in preset.awaited:
-            notes.append(f"{preset.name}-{question.name} is left out: no family {question.keywords[0]} yet")
-    return PresetCombinations(found, tuple(notes))
+    return found
 
 
 @lru_cache(maxsize=1)

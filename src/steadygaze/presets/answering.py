@@ -84,9 +84,7 @@ class PresetResult:
     @property
     def notes(self) -> tuple[str, ...]:
         """Which questions were not answered, and why."""
-        missing = [(answer.name, answer.reason) for answer in self.answers if answer.result is None]
-        waiting = [(one.name, f"no family {' or '.join(one.keywords)} in this version") for one in self.preset.awaited]
-        return tuple(f"{name} has no answer: {reason}" for name, reason in (*missing, *waiting))
+        return tuple(f"{one.name} has no answer: {one.reason}" for one in self.answers if one.result is None)
 
     def summary(self) -> dict[str, Any]:
         """The answers as plain data, as `--json` prints them."""

@@ -3,12 +3,10 @@
 Places and distances are shares of the image, so a preset fits images of any size. Solves nothing.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 
 from ..errors import OptionError
-from ..perturbation import Shift, find_families
 
 
 @dataclass(frozen=True)
@@ -22,11 +20,6 @@ class PresetQuestion:
 
     name: str
     templates: tuple[str, ...]
-
-    @property
-    def keywords(self) -> tuple[str, ...]:
-        """The families of its perturbations."""
-        return tuple(template.partition(":")[0] for template in self.templates)
 
     def specs(self, height: int, width: int) -> tuple[str, ...]:
         """The specs for an image of this size.
@@ -50,100 +43,73 @@ class Preset:
 
     name: str
     text: str
-    listed: tuple[PresetQuestion, ...]
-
-    @property
-    def questions(self) -> tuple[PresetQuestion, ...]:
-        """The questions whose families exist in this version."""
-        known = {*find_families(), Shift.keyword}
-        return tuple(one for one in self.listed if known >= set(one.keywords))
-
-    @property
-    def awaited(self) -> tuple[PresetQuestion, ...]:
-        """The questions that wait for families of later versions."""
-        return tuple(one for one in self.listed if one not in self.questions)
+    questions: tuple[PresetQuestion, ...]
 
 
-def _questions(**templates: tuple[str, ...]) -> Iterator[PresetQuestion]:
-    for name, texts in templates.items():
-        yield PresetQuestion(name.replace("_", "-"), texts)
+def _questions(**templates: tuple[str, ...]) -> tuple[PresetQuestion, ...]:
+    return tuple(PresetQuestion(name.replace("_", "-"), texts) for name, texts in templates.items())
 
-
-CAMERA_MOVES = tuple(
-    _questions(
-        rotated=("rotate:-10..10",),
-        scaled=("scale:0.9..1.1",),
-        sheared=("shear:axis=x:-0.1..0.1",),
-        shifted=("shift:dx={dx},dy={dy}",),
-        rotated_and_brighter=("rotate:-5..5", "brightness:-0.1..0.1"),
-    )
-)
-"""Questions of the preset `camera` about movements of the camera; each waits until its family exists."""
 
 _ALL = (
     Preset(
         "light",
         "another time of day, another lamp, shadows",
-        tuple(
-            _questions(
-                brightness=("brightness:-0.2..0.2",),
-                contrast=("contrast:pivot=mean:-0.5..0.5",),
-                brightness_and_contrast=("brightness:-0.1..0.1", "contrast:pivot=mean:-0.3..0.3"),
-                shadow_from_the_left=("shadow:side=left,at=0.5,soft=0.1:0..0.7",),
-                shadow_from_the_top=("shadow:side=top,at=0.5,soft=0.1:0..0.7",),
-                light_from_a_side=("field:kind=x:-0.2..0.2", "field:kind=y:-0.2..0.2"),
-                vignette=("field:kind=radial,mode=times:-0.5..0",),
-                saturation=("saturation:-1..0.5",),
-            )
+        _questions(
+            brightness=("brightness:-0.2..0.2",),
+            contrast=("contrast:pivot=mean:-0.5..0.5",),
+            brightness_and_contrast=("brightness:-0.1..0.1", "contrast:pivot=mean:-0.3..0.3"),
+            shadow_from_the_left=("shadow:side=left,at=0.5,soft=0.1:0..0.7",),
+            shadow_from_the_top=("shadow:side=top,at=0.5,soft=0.1:0..0.7",),
+            light_from_a_side=("field:kind=x:-0.2..0.2", "field:kind=y:-0.2..0.2"),
+            vignette=("field:kind=radial,mode=times:-0.5..0",),
+            saturation=("saturation:-1..0.5",),
         ),
     ),
     Preset(
         "weather",
         "haze, fog, dusk, rain",
-        tuple(
-            _questions(
-                haze=("haze:colour=white:0..0.5",),
-                grey_fog=("haze:colour=0.5:0..0.5",),
-                dusk=("darkness:0..0.3", "contrast:pivot=mean:-0.5..0"),
-                haze_at_dusk=("haze:colour=0.5:0..0.3", "darkness:0..0.2"),
-                rain=("motion:dx=0,dy=5:0..1", "haze:colour=white:0..0.3"),
-                low_sun=("haze:colour=1/0.8/0.5:0..0.4",),
-            )
+        _questions(
+            haze=("haze:colour=white:0..0.5",),
+            grey_fog=("haze:colour=0.5:0..0.5",),
+            dusk=("darkness:0..0.3", "contrast:pivot=mean:-0.5..0"),
+            haze_at_dusk=("haze:colour=0.5:0..0.3", "darkness:0..0.2"),
+            rain=("motion:dx=0,dy=5:0..1", "haze:colour=white:0..0.3"),
+            low_sun=("haze:colour=1/0.8/0.5:0..0.4",),
         ),
     ),
     Preset(
         "camera",
         "focus, motion, and where the camera points",
-        (
-            *_questions(
-                out_of_focus=("blur:sigma=1.5:0..1",),
-                out_of_focus_and_brighter=("blur:sigma=1.5:0..1", "brightness:-0.1..0.1"),
-                moved_sideways=("motion:dx=5,dy=0:0..1",),
-                moved_upwards=("motion:dx=0,dy=5:0..1",),
-                aimed_to_the_left=("translate:dx={dx}",),
-                aimed_to_the_top=("translate:dy={dy}",),
-                aimed_to_the_left_and_brighter=("translate:dx={dx}", "brightness:-0.1..0.1"),
-            ),
-            *CAMERA_MOVES,
+        _questions(
+            out_of_focus=("blur:sigma=1.5:0..1",),
+            out_of_focus_and_brighter=("blur:sigma=1.5:0..1", "brightness:-0.1..0.1"),
+            moved_sideways=("motion:dx=5,dy=0:0..1",),
+            moved_upwards=("motion:dx=0,dy=5:0..1",),
+            aimed_to_the_left=("translate:dx={dx}",),
+            aimed_to_the_top=("translate:dy={dy}",),
+            aimed_to_the_left_and_brighter=("translate:dx={dx}", "brightness:-0.1..0.1"),
+            rotated=("rotate:-10..10",),
+            scaled=("scale:0.9..1.1",),
+            sheared=("shear:axis=x:-0.1..0.1",),
+            shifted=("shift:dx={dx},dy={dy}",),
+            rotated_and_brighter=("rotate:-5..5", "brightness:-0.1..0.1"),
         ),
     ),
     Preset(
         "dirt",
         "spots on the lens or on the object, and smears",
-        tuple(
-            _questions(
-                dark_spot=("occlude:x={centre},y={middle},w={w},h={h},colour=black:0..1",),
-                bright_spot=("occlude:x={centre},y={middle},w={w},h={h},colour=white:0..1",),
-                grey_spot_at_the_top=("occlude:x={left},y={top},w={w},h={h},colour=0.5:0..1",),
-                two_spots=(
-                    "occlude:x={left},y={top},w={w},h={h},colour=0.5:0..1",
-                    "occlude:x={right},y={bottom},w={w},h={h},colour=0.5:0..1",
-                ),
-                spot_and_film=(
-                    "occlude:x={centre},y={middle},w={w},h={h},colour=0.5:0..1", "haze:colour=0.5:0..0.3",
-                ),
-                smear=("blur:sigma=2:0..1", "haze:colour=0.5:0..0.3"),
-            )
+        _questions(
+            dark_spot=("occlude:x={centre},y={middle},w={w},h={h},colour=black:0..1",),
+            bright_spot=("occlude:x={centre},y={middle},w={w},h={h},colour=white:0..1",),
+            grey_spot_at_the_top=("occlude:x={left},y={top},w={w},h={h},colour=0.5:0..1",),
+            two_spots=(
+                "occlude:x={left},y={top},w={w},h={h},colour=0.5:0..1",
+                "occlude:x={right},y={bottom},w={w},h={h},colour=0.5:0..1",
+            ),
+            spot_and_film=(
+                "occlude:x={centre},y={middle},w={w},h={h},colour=0.5:0..1", "haze:colour=0.5:0..0.3",
+            ),
+            smear=("blur:sigma=2:0..1", "haze:colour=0.5:0..0.3"),
         ),
     ),
 )  # fmt: skip
