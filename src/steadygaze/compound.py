@@ -198,7 +198,7 @@ class Compound:
         maps = (_on_lines(self.chain.maps[0], line_of, constant, lines.shape[1]), *self.chain.maps[1:])
         folded = [is_folded(segment) for segment in self.graph.steps]
         prints = fingerprint_fields(self._pixel_prints(cell, line_of, forms[-1]), self._products)
-        program = _compile(lines, maps, folded, self.graph.layers, prints, clipped=True)
+        program = _compile(lines, maps, folded, self.graph.layers, prints)
         self._raise_noise(program, forms)
         corners = self.corners[cell.index]
         return CellProgram(program, lines, corners.low, corners.high, line_of, constant, corners.side)
@@ -315,36 +315,31 @@ def _compile(
     folded: Sequence[bool],
     layers: Sequence[Layer],
     prints: dict[str, np.ndarray],
-    *,
-    clipped: bool,
 ) -> Program:
-    """Store the layers as flat arrays, and sparse matrices column by column.
+    """Store the layers, after those of the clip, as flat arrays, and sparse matrices column by column.
 
     `folded`: for each map, whether it is a product of several linear operators or has rounded constants. `layers`: the
     neurons after each map but the last.
     """
-    clip = CLIP_LAYERS if clipped else 1
-    sizes = (root.shape[1],) * clip + tuple([len(affine.bias) for affine in maps])
-    fields = dict(_shared_fields(sizes, clip, tuple(folded)))
+    sizes = (root.shape[1],) * CLIP_LAYERS + tuple([len(affine.bias) for affine in maps])
+    fields = dict(_shared_fields(sizes, CLIP_LAYERS, tuple(folded)))
     if any([is_sparse(affine.matrix) for affine in maps]):
-        fields |= _sparse_fields(maps, clip)
+        fields |= _sparse_fields(maps)
     if not all([layer.is_plain for layer in layers]):
         fields |= _kinds(fields, layers, maps, folded)
     offsets, dense_start = fields["offsets"].tolist(), fields["dense_start"].tolist()
     dense = np.empty(sum([affine.matrix.size for affine in maps if not is_sparse(affine.matrix)]))
     bias, noise, near, largest = np.empty((4, offsets[-1]))
-    bias[: offsets[clip]] = 0.0
-    for layer, affine in enumerate(maps, start=clip):
+    bias[: offsets[CLIP_LAYERS]] = 0.0
+    for layer, affine in enumerate(maps, start=CLIP_LAYERS):
         bias[offsets[layer] : offsets[layer + 1]] = affine.bias
         if not is_sparse(affine.matrix):
             matrix, start = affine.matrix, dense_start[layer]
             dense[start : start + matrix.size].reshape(matrix.T.shape)[...] = matrix.T
-    program = Program(
-        clipped=int(clipped), dense=dense, bias=bias, noise=noise, near=near, largest=largest, **fields, **prints
-    )
+    program = Program(clipped=1, dense=dense, bias=bias, noise=noise, near=near, largest=largest, **fields, **prints)
     points = _sample_points(len(root) - 1)
     room = np.empty((3, max(sizes), points.shape[1]))
-    set_thresholds(program, clip, _noise_shares(fields["terms"].tobytes()), root, points, room)
+    set_thresholds(program, CLIP_LAYERS, _noise_shares(fields["terms"].tobytes()), root, points, room)
     return program
 
 
@@ -370,9 +365,9 @@ def _shared_fields(sizes: tuple[int, ...], clip: int, folded: tuple[bool, ...]) 
     }  # fmt: skip
 
 
-def _sparse_fields(maps: tuple[AffineMap, ...], clip: int) -> dict[str, np.ndarray]:
+def _sparse_fields(maps: tuple[AffineMap, ...]) -> dict[str, np.ndarray]:
     """The fields that differ from `_shared_fields` if some matrices are sparse: stored column by column."""
-    dense_start, column_start, terms = [-1] * clip, [0] * clip, [1] * clip
+    dense_start, column_start, terms = [-1] * CLIP_LAYERS, [0] * CLIP_LAYERS, [1] * CLIP_LAYERS
     columns, rows, values = [np.zeros(1, dtype=np.int64)], [np.zeros(0, dtype=np.int32)], [np.zeros(0)]
     entries, pointers, stored = 0, 1, 0
     for affine in maps:
