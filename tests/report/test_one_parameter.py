@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.patches import Patch
 from matplotlib.text import Text
 
@@ -9,7 +10,7 @@ from steadygaze.api import verify
 from steadygaze.budget import Budget, Limits
 from steadygaze.report.drawing.marks import spread
 from steadygaze.report.figures.map import map_figure
-from steadygaze.report.figures.strip import line_through, profile
+from steadygaze.report.figures.strip import line_through, profile, strip_along
 
 SPECS = {"keeps the map": ("brightness", "l2"), "moves it, L2": ("translate:dx=3:-1.5..3", "l2"),
          "moves it, L1": ("translate:dx=2", "l1")}  # fmt: skip
@@ -49,6 +50,16 @@ def test_a_threshold_far_above_does_not_press_the_curve_flat() -> None:
     shown = [text.get_text() for text in figure.findobj(Text)]
     assert "δ ↑" in shown
     assert max(axes.get_ylim()[1] for axes in figure.axes[4:6]) < 1e3
+
+
+def test_texts_of_pointing_lie_inside_the_figure() -> None:
+    options = {"attention": "pointing", "mask": "auto:bright=0.2,grow=1"}
+    figure = strip_along(verify("M-FNN-100", "mnist:69992", "brightness:0..0.1", **options))
+    canvas = FigureCanvasAgg(figure)
+    width = figure.get_figwidth() * figure.dpi
+    for text in figure.findobj(Text):
+        if text.get_text():
+            assert text.get_window_extent(canvas.get_renderer()).x1 <= width, text.get_text()
 
 
 def test_gaps_of_a_partial_map_are_hatched_between_the_curves() -> None:

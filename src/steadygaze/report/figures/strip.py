@@ -237,7 +237,9 @@ def _draw_inconsistency(axes: Axes, curves: Profile, delta: float, measure: Meas
         top = max(top, 1.12 * delta)
         axes.axhline(delta, color=DELTA_LINE, linewidth=1.2)
     axes.set_ylim(0.0, top)
-    name_delta(axes, delta / top, measure.loss_limit, is_in_sight=is_in_sight)
+    if measure.option is not None:
+        # There is no room for the limit of pointing, and the loss is 0 or 1.
+        name_delta(axes, delta / top, measure.loss_limit, is_in_sight=is_in_sight)
 
 
 def name_delta(axes: Axes, height: float, name: str = "δ", *, is_in_sight: bool) -> None:

@@ -288,6 +288,6 @@ def _draw_reach(axes: Axes, found: Result, section: Section, kind: str, view: Vi
     room = 0.08 * (most - least) or 1.0
     least, most = least - (room if kind == "margin" else 0.0), most + room
     axes.set_ylim(least, most)
-    if kind != "margin":
-        limit_name = found.question.attention.measure.loss_limit
-        name_delta(axes, (threshold - least) / (most - least), limit_name, is_in_sight=is_in_sight)
+    measure = found.question.attention.measure
+    if kind != "margin" and measure.option is not None:
+        name_delta(axes, (threshold - least) / (most - least), measure.loss_limit, is_in_sight=is_in_sight)
