@@ -181,3 +181,11 @@ def test_shades_end_where_almost_all_of_the_domain_does(moving: Result) -> None:
     smallest = tiles.unit[np.argmin(tiles.volumes)]
     values[smallest] = 1e6
     assert shown_top(values, tiles) <= 1.5 * top
+
+
+def test_the_note_names_a_slider_and_bent_borders_only_where_there_are_any(moving: Result) -> None:
+    options = {"attention": "pointing", "explain": "input-x-gradient", "mask": "auto:bright=0.2,grow=1"}
+    pointing = explore(verify("M-FNN-100", "mnist:69990", ["brightness:0..0.05"], method="map", **options)).html
+    slider, bends = "at every step of the slider", "the border of the kept attention bends within a region"
+    assert bends in pointing and slider not in pointing
+    assert slider in explore(moving).html and bends not in explore(moving).html

@@ -220,7 +220,8 @@ def _describe_question(result: Result, steps: Thresholds) -> dict[str, Any]:
 
 def _note(result: Result, facts: dict[str, Any], stored: ThetaData | None, *, is_small: bool) -> str:
     """The note on which parts of the shown map are proved, and which are only computed."""
-    first = "Colours, labels and shares are proved at every step of the slider."
+    has_slider = len(facts["deltas"]) > 1
+    first = f"Colours, labels and shares are proved{' at every step of the slider' if has_slider else ''}."
     if facts["isMerged"]:
         side = facts["gridSide"]
         lines = "" if result.answer.grid is not None else ", with the boundaries themselves on top"
@@ -228,6 +229,11 @@ def _note(result: Result, facts: dict[str, Any], stored: ThetaData | None, *, is
             f"This map is too large to show piece by piece ({counted(result.region_count, 'region')}; the limit is "
             f"{MOST_UNITS:,}): areas with the same labels are merged on a grid of {side} × {side} points{lines}; each "
             "colour is proved at its point, and the shares refer to the whole result."
+        )
+    if _has_bent_borders(result):
+        first += (
+            " Where the border of the kept attention bends within a region, the part around it is grey on this map; "
+            "the shares count the labels proved there, and the picture below shows them."
         )
     if stored is None:
         return (
@@ -243,6 +249,12 @@ def _note(result: Result, facts: dict[str, Any], stored: ThetaData | None, *, is
         f"{first} {why}: images and maps are stored for {stored.count} "
         "thetas with 8 bits, their logits and inconsistencies exactly; any other theta shows the nearest of them."
     )
+
+
+def _has_bent_borders(result: Result) -> bool:
+    """Whether regions may have borders of attention that the map shows as one strip for each region."""
+    answers = None if result.answer.grid is not None else result.tiling.answers
+    return answers is not None and answers.curves is not None and answers.curves.layout is not None
 
 
 def _html(result: Result, arrays: Arrays, facts: dict[str, Any]) -> str:
