@@ -55,7 +55,7 @@ def share_between(low: float, high: float) -> str:
     """A share with proved bounds in words, for a sentence.
 
     >>> share_between(0.124, 0.1240001), share_between(0.1, 0.2), share_between(0.0, 0.2), share_between(0.9, 1.0)
-    ('12.40 %', 'between 10.00 % and 20.00 %', 'at most 20.00 %', 'at least 90.00 %')
+    ('12.40 %', '10.00 to 20.00 %', 'at most 20.00 %', 'at least 90.00 %')
     >>> share_between(1.0, 1.0), share_between(0.0, 0.0)
     ('100 %', '0 %')
     """
@@ -63,8 +63,7 @@ def share_between(low: float, high: float) -> str:
         return f"at most {percent_up(high)}"
     if low < 1.0 <= high:
         return f"at least {percent_down(low)}"
-    text = share_text(low, high)
-    return f"between {percent_down(low)} and {percent_up(high)}" if " to " in text else text
+    return share_text(low, high)
 
 
 def spaced_percent(text: str) -> str:

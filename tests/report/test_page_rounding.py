@@ -43,12 +43,12 @@ def test_numbers_are_rounded_in_the_given_direction(value: float):
 def test_a_share_between_bounds_claims_no_more_than_they_do(first: float, second: float):
     low, high = sorted((first, second))
     text = share_between(low, high)
-    numbers = [share_of(f"{number} %") for number in re.findall(r"[\d.]+(?:e−?\d+)?(?= %)", text)]
+    numbers = [share_of(f"{number} %") for number in re.findall(r"[\d.]+(?:e−?\d+)?(?= %| to)", text)]
     if text.startswith("at most"):
         assert numbers[0] >= high * (1 - 1e-12)
     elif text.startswith("at least"):
         assert numbers[0] <= low * (1 + 1e-12)
-    elif text.startswith("between"):
+    elif " to " in text:
         assert numbers[0] <= low * (1 + 1e-12) and numbers[1] >= high * (1 - 1e-12)
     else:
         assert high - low < 1e-6 and numbers[0] <= low * (1 + 1e-12) and low - numbers[0] <= 1.1e-4

@@ -61,7 +61,7 @@ CASES = {
                       "stopped": "timeout of 10 s"}, None, [
             "The proof that the network keeps its label 8 and its attention covers at most a tiny range around the "
             "unperturbed image.",
-            f"In between 10.00 % and 20.01 % of the domain the network still predicts 8, but {DIFFER}.",
+            f"In 10.00 to 20.01 % of the domain the network still predicts 8, but {DIFFER}.",
             "Up to 10.00 % of the domain is undecided.",
             "The run stopped early (timeout of 10 s).",
         ],

@@ -276,7 +276,7 @@ def _strayed_sentences(summary: Summary) -> list[str]:
     if not isinstance(found, StrayedFacts) or not summary.property.asks_attention:
         return []
     if (before := _lost_before(summary)) is not None:
-        return [f"Already the unperturbed image violates the attention: {before}."]
+        return [f"Even the unperturbed image violates the attention: {before}."]
     word = "The nearest known" if found.is_nearest else "A known"
     went = ""
     if found.place and found.pixels:
