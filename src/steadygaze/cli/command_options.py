@@ -319,9 +319,10 @@ TimeoutOption = Annotated[float | None, option(
     "--timeout SECONDS", "Stop after this time. A run that reaches this or another limit gives a partial result.",
     LIMITS, read=number,
 )]  # fmt: skip
-MaxRegionsOption = Annotated[
-    int | None, option("--max-regions N", "Stop at this many regions.", LIMITS, read=whole_number)
-]
+MaxRegionsOption = Annotated[int | None, option(
+    "--max-regions N", "Stop after this many regions; a map checks this every few thousand regions.", LIMITS,
+    read=whole_number,
+)]  # fmt: skip
 MemoryOption = Annotated[float | None, option(
     "--memory GIB", "Stop when the process holds this many GiB.", LIMITS, default="80 % of the machine's memory",
     read=number,

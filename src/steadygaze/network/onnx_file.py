@@ -88,7 +88,7 @@ def read_onnx(path: str | Path, output: str | None = None) -> OnnxFile:
 
 def read_bytes(path: Path) -> bytes:
     """The bytes of a model file of bounded size; raises ModelError."""
-    return _read_file(path, path.name)
+    return _read_file(path, str(path))
 
 
 def is_torch_file(content: bytes) -> bool:
