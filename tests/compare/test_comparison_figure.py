@@ -7,6 +7,7 @@ import pytest
 from matplotlib.image import AxesImage
 from matplotlib.text import Text
 
+from steadygaze.api import verify
 from steadygaze.compare.comparison import Comparison, compare_results
 from steadygaze.compare.comparison_figure import COLOURS, NAMES, comparison_figure, draw_comparison
 from steadygaze.compare.overlay import COMBINATIONS
@@ -79,6 +80,14 @@ def test_other_domains_have_bars_and_risks_alone():
     written = words(compare_results(results))
     assert {"MR or IR", "nearest IR", "rank by risk"} <= set(written)
     assert not comparison_figure(compare_results(results)).findobj(AxesImage)
+
+
+def test_a_whole_domain_is_written_as_such_although_its_pieces_do_not_add_up_to_1():
+    specs = ["brightness:0..0.02", "contrast:pivot=mean:-0.5..0.5"]
+    results = [verify("M-FNN-100", "mnist:69990", spec) for spec in specs]
+    assert results[1].areas["CR&AR"] == (1.0, 1.0) and results[1].answer.shares.cells[0][0] < 1.0
+    written = words(compare_results(results))
+    assert "100 %" in written and "99.99 %" not in written
 
 
 def test_more_results_than_fit_are_counted():

@@ -220,6 +220,9 @@ def _parts(result: Result) -> list[tuple[float, Row]]:
             (sum(cells[Kept.YES]), Row("CR label kept, attention not measured", colour=KEPT, hatch=DOTS)),
             (sum(cells[Kept.NO]), Row("MR label changed, attention not measured", colour=CHANGED, hatch=DOTS)),
         ]
+    # The whole domain is exactly 1, although sums of shares round.
+    whole = sum(sum(row) for row in cells)
+    parts = [(1.0 if share == whole else share, row) for share, row in parts]
     rest = 1.0 - sum(share for share, _ in parts)
     # Rounding errors get no entry in the legend.
     if rest > SMALLEST_SHARE_SHOWN:
