@@ -278,8 +278,8 @@ def test_images_that_fit():
 @pytest.mark.parametrize(
     "shape,taken,words",
     [
-        ((1, 4, 4), (3, 4, 4), "is grey with 1 channel(s), but the model expects RGB with 3; convert it with --rgb"),
-        ((3, 4, 4), (1, 4, 4), "is RGB with 3 channel(s), but the model expects grey with 1; convert it with --grey"),
+        ((1, 4, 4), (3, 4, 4), "is grey with 1 channel, but the model expects RGB with 3; convert it with --rgb"),
+        ((3, 4, 4), (1, 4, 4), "is RGB with 3 channels, but the model expects grey with 1; convert it with --grey"),
         ((3, 4, 4), (2, 4, 4), "expects images with 2"),
         ((1, 4, 6), (1, 4, 4), "is 6 wide and 4 high, but the model expects 4 × 4 (width × height); adapt it"),
         ((4, 4), (1, 4, 4), "expected (channels, height, width)"),

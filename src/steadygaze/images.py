@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from PIL import ExifTags, Image, ImageOps
 
 from .errors import ImageError
+from .words import counted
 
 # Far beyond the input of any network that can be mapped; 400 MB as float64 RGB.
 MAX_PIXELS = 2**24
@@ -152,7 +153,7 @@ def fit_image(
     channels, height, width = input_shape
     if pixels.shape[0] != channels:
         kinds = {1: "grey", 3: "RGB"}
-        found = f"{kinds.get(pixels.shape[0], 'an image')} with {pixels.shape[0]} channel(s)"
+        found = f"{kinds.get(pixels.shape[0], 'an image')} with {counted(pixels.shape[0], 'channel')}"
         taken = f"{kinds.get(channels, 'images')} with {channels}"
         advice = "give an array with that many channels"
         if channels in kinds:

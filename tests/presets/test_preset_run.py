@@ -37,7 +37,7 @@ def test_every_question_is_answered_or_skipped_with_a_reason(light):
     skipped = [answer for answer in light.answers if answer.is_skipped]
     assert [answer.name for answer in skipped] == ["saturation"]
     assert "only images with red, green and blue" in skipped[0].reason and skipped[0].verdict is None
-    assert any("saturation has no answer" in note for note in light.notes)
+    assert any("saturation has no answer: the image has 1 channel;" in note for note in light.notes)
     asked = light.results["shadow-from-the-left"]
     assert sg.verify("M-FNN-100", "mnist:69990", [*asked.question.specs], **OPTIONS).verdict is asked.verdict
 

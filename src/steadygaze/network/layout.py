@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import LayoutError, OptionError
+from ..words import counted
 from .onnx_file import Dimension
 
 CHANNELS = (1, 3, 4)
@@ -210,7 +211,9 @@ def _per_channel(value: PerChannel, default: float, channels: int, name: str) ->
     except (TypeError, ValueError):
         raise OptionError(f"{name} is {value!r}; expected a number, or one for each channel") from None
     if numbers.ndim != 1 or len(numbers) not in (1, channels):
-        raise OptionError(f"{name} has {numbers.size} numbers; expected one, or one for each of {channels} channel(s)")
+        raise OptionError(
+            f"{name} has {numbers.size} numbers; expected one, or one for each of {counted(channels, 'channel')}"
+        )
     if not np.isfinite(numbers).all():
         raise OptionError(f"{name} is {value!r}; expected finite numbers")
     return np.broadcast_to(numbers, (channels,)).copy()

@@ -146,7 +146,7 @@ def _answer(
     try:
         asked = ask(specs)
     except PerturbationError as error:
-        return PresetAnswer(question.name, specs, reason=str(error), is_skipped=True)
+        return PresetAnswer(question.name, specs, reason=str(error).removeprefix(f"{question.name}: "), is_skipped=True)
     whole = budget.limits.timeout_seconds
     seconds = (budget.seconds_left() - (0.0 if whole is None else RESERVED * whole)) / left
     if seconds < LEAST_SECONDS:

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from ...words import counted
 from ..base import LARGEST_WHOLE_NUMBER, FloatArray, Ramp
 
 CHANNELS = {"r": 0, "g": 1, "b": 2}
@@ -37,9 +38,8 @@ class Brightness(Ramp):
 
     def check(self, shape: tuple[int, int, int]) -> None:
         if self.channel in CHANNELS and shape[0] != len(CHANNELS):
-            self.refuse(
-                f"channel={self.channel} needs an RGB image, but this one has {shape[0]} channel(s); give a number"
-            )
+            found = counted(shape[0], "channel")
+            self.refuse(f"channel={self.channel} needs an RGB image, but this one has {found}; give a number")
         if self.channel != "all" and self._number >= shape[0]:
             self.refuse(f"channel={self.channel}, but the image has the channels 0 to {shape[0] - 1}; give one of them")
 

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from ...words import counted
 from ..base import FloatArray
 from ..curved import CurvedLight
 from ..scalar_forms import Box, Form, cosine
@@ -36,7 +37,7 @@ class Hue(CurvedLight):
 
     def check(self, shape: tuple[int, int, int]) -> None:
         if shape[0] != 3:
-            self.refuse(f"the image has {shape[0]} channel(s); only images with red, green and blue have hues")
+            self.refuse(f"the image has {counted(shape[0], 'channel')}; only images with red, green and blue have hues")
 
     def apply(self, image: FloatArray, thetas: FloatArray) -> FloatArray:
         turn = np.deg2rad(thetas)[:, None, None, None]

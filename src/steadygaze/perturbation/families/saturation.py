@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from ...words import counted
 from ..base import FloatArray, Ramp
 
 GREY = np.array([0.299, 0.587, 0.114])
@@ -29,7 +30,9 @@ class Saturation(Ramp):
 
     def check(self, shape: tuple[int, int, int]) -> None:
         if shape[0] != len(GREY):
-            self.refuse(f"the image has {shape[0]} channel(s); only images with red, green and blue have a saturation")
+            self.refuse(
+                f"the image has {counted(shape[0], 'channel')}; only images with red, green and blue have a saturation"
+            )
 
     def slope(self, image: FloatArray) -> FloatArray:
         return image - np.tensordot(GREY, image, axes=1)
