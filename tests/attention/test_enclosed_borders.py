@@ -9,6 +9,7 @@ import pytest
 
 from steadygaze.api import load, verify
 from steadygaze.attention import enclosed, polynomial_kernels
+from steadygaze.attention.map_errors import MapErrors
 from steadygaze.attention.measures import pointing
 from steadygaze.attention.options import AttentionOptions
 from steadygaze.attention.polynomials import ConvexParts, LocalForms, Monomials, monomials
@@ -424,3 +425,18 @@ def test_maps_without_attention_are_counted_by_parts():
     asked = {"explain": "input-x-gradient", "attention": "alike", "gamma": 0.8, "property": "ar"}
     low, high = ask(layers, image, specs, method="map", **asked).zero_share
     assert low == pytest.approx(0.27145285, abs=1e-6) and low <= high < 0.285
+
+
+def test_a_run_that_is_over_settles_no_maps_and_claims_no_more(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(MapErrors, "finest", 0.0)  # every strip is wider
+    options = {"explain": "input-x-gradient", "attention": "pointing", "mask": "auto:bright=0.2,grow=1"}
+    specs = ["brightness:0..0.3", "patch:x=12,y=12,w=4,h=4"]
+    answers = verify("M-FNN-100", "mnist:69990", specs, method="map", **options).tiling.answers
+    whole, late = answers.at(0.5), Budget(Limits(timeout_seconds=1e-9))
+    settled: list[int] = []
+    monkeypatch.setattr(MapErrors, "settle", lambda self, chosen, spans: settled.extend(chosen))
+    with late.running():
+        rest = replace(answers, budget=late).at(0.5)
+    assert not settled
+    for name in (Label.AR, Label.IR):
+        assert rest.areas[name][0] <= whole.areas[name][0] and rest.areas[name][1] >= whole.areas[name][1]

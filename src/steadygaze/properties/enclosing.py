@@ -86,7 +86,8 @@ def enclose_attention(
     widths = np.maximum(first.strips.ends[:, 1] - first.strips.ends[:, 0], 0.0)
     is_open = _is_open(first.strips, delta) & is_sure[pieces.region]
     is_wide = is_open & ~(first.strips.doubt <= errors.finest * widths)
-    if is_wide.any():
+    # Without time for bounds of single maps, strips stay as wide as the common bound makes them.
+    if is_wide.any() and not is_over(budget, OPTIONAL):
         settled = errors.settle(np.unique(curves.curve[pieces.region[is_wide]]), spans)
         sums = curves.sums.copy()
         sums[curves.curve[settled.regions]] = settled.curves.sums[settled.curves.curve]
