@@ -71,6 +71,14 @@ def test_a_run_that_is_over_leaves_out_what_is_optional_and_says_so():
     assert any("no witness of the lost attention" in note for note in summary["notes"])
 
 
+def test_pointing_has_no_other_thresholds_to_leave_out():
+    budget, options = Budget(), {"attention": "pointing", "mask": "auto:bright=0.2,grow=1"}
+    result = steadygaze.verify(MODEL, IMAGE, ["brightness:0..0.1"], method="map", budget=budget, **options)
+    budget.cancelled.set()
+    with budget.running():
+        assert not any("the shares" in note for note in result.summary()["notes"])
+
+
 def test_after_the_run_nothing_is_left_out():
     budget = Budget()
     result = verify(budget)

@@ -286,7 +286,7 @@ def summarise(result: Result) -> Summary:
     told = question.attention.measure.relative_notes(result.stated) if question.property.asks_attention else ()
     notes = [*facts.notes, *told]
     if tiling.answers_any_delta:
-        if result.skips_other_deltas:
+        if result.skips_other_deltas and question.attention.measure.option is not None:
             others = f"at other {question.attention.measure.thresholds_word}"
             notes.append(f"the shares {others} are left out: the run ended before they were computed")
         shares: dict[str, Bounds | float | None] = dict(result.kept_shares)
