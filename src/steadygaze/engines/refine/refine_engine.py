@@ -119,8 +119,8 @@ class _Refinement:
             )
         if until == "exact" and Costs.of(self.bounder, self.question, 1.0).region == float("inf"):
             raise OptionError(
-                f"until exact takes up to {MAX_MAP_PARAMETERS} parameters, networks of moderate size, and maps that "
-                "are constant on regions; give a share such as --until 0.001"
+                f"until exact takes up to {MAX_MAP_PARAMETERS} parameters, networks of moderate size, and "
+                "attention with straight borders on regions; give a share such as --until 0.001"
             )
         self.exact = ExactBoxes(problem, self.original, threads, measures=self.question.asks_attention, budget=budget)
         self.enough = 0.0 if until == "exact" else float(until)
