@@ -123,7 +123,7 @@ class Budget:
         if limits.timeout_seconds is not None and self.seconds() > share * limits.timeout_seconds:
             return Stop(f"timeout of {limits.timeout_seconds:g} s")
         if limits.max_regions is not None and self.regions >= limits.max_regions:
-            return Stop(f"limit of {limits.max_regions} regions")
+            return Stop(f"limit of {limits.max_regions} region{'' if limits.max_regions == 1 else 's'}")
         limit = memory_share * self.memory_gib
         # The peak is cheap to query; while it is within the limit, so is the memory in use.
         if peak_gib() > limit and resident_gib() > limit:

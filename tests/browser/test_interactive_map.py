@@ -229,7 +229,7 @@ def test_a_link_carries_theta_view_and_threshold(browser: Browser, page: Path) -
     with browser.open(page, link) as map:
         state = map.ask("return map.state")
         assert state["theta"] == [0.25, 0.125] and state["view"] == "attention"
-        assert map.text("#sg-delta-text").endswith("(40 % of the original maps)")
+        assert map.text("#sg-delta-text").endswith("(40 % of the original maps' size)")
         assert map.page.get_by_label("Attention", exact=True).is_checked()
         map.page.evaluate("location.hash = '#theta=0.5,0.75'")
         map.page.wait_for_function("steadygaze.state.theta[0] === 0.5")

@@ -112,6 +112,6 @@ def test_a_violation_at_a_single_theta_is_named_by_its_witness():
 
 def test_other_thresholds():
     assert kept_text(summary()) == "at 10 %: 50.00 %; at 25 %: 100 % (of the original maps' size, 12)"
-    assert enough_text(summary()) == "from δ = 2.5 (20.84 % of the original maps), kinks aside"
+    assert enough_text(summary()) == "from δ = 2.5 (20.84 % of the original maps' size), kinks aside"
     assert enough_text(summary(ar_at_delta={"all": None})) == "unknown: the map is partial"
     assert enough_text(summary(delta={"text": "3", "value": 3.0, "map_size": 0.0})) == "from δ = 2.5, kinks aside"

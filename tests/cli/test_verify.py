@@ -136,7 +136,7 @@ def test_a_limit_makes_the_result_partial(run: Runner):
     result = run(*question, "--threads", "1", "--max-regions", "1", "--out", "out", "--json")
     assert result.code == 3
     answer = result.json
-    assert answer["complete"] is False and answer["stopped"] == "limit of 1 regions"
+    assert answer["complete"] is False and answer["stopped"] == "limit of 1 region"
     low, high = answer["area"]["CR"]
     assert 0.0 < low < high == 1.0
     told = run("show", "out").out

@@ -63,7 +63,7 @@ def test_partial_map_promises_only_what_was_reached(results):
     result = results["partial"]
     summary = result.summary()
     assert summary["complete"] is False
-    assert summary["stopped"] == "limit of 1 regions"
+    assert summary["stopped"] == "limit of 1 region"
     assert summary["ar_at_delta"]["all"] is None
     # A violation may lie where nothing was mapped, also beside zero.
     assert [summary["nearest"][name]["low"] for name in ("CR", "AR")] == [0.0, 0.0]

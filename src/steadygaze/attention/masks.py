@@ -67,7 +67,7 @@ class Mask:
 
     @classmethod
     def _read(cls, path: Path, image: np.ndarray) -> "Mask":
-        if not path.exists():
+        if not path.is_file():
             raise OptionError(f"mask {path}: no such file; check the path of the mask, or use a rule such as {EXAMPLE}")
         try:
             pixels = read_image(path).pixels

@@ -117,7 +117,7 @@ def delta_text(summary: AnswerFacts) -> str:
     text, value = summary.delta.text, number_text(summary.delta.value)
     if summary.measure != DISTANCE:
         return summary.measure.threshold_words(summary.stated, 5)
-    return f"{value} ({spaced_percent(text)} of the original maps)" if text.endswith("%") else value
+    return f"{value} ({spaced_percent(text)} of the original maps' size)" if text.endswith("%") else value
 
 
 def nearest_text(summary: Summary, name: str) -> str:
@@ -140,6 +140,8 @@ def kept_text(summary: Summary) -> str:
         found = {text: share for text, share in (summary.at_threshold or {}).items() if isinstance(share, tuple)}
         return "; ".join(f"at {spaced_percent(text)}: {share_text(*share)}" for text, share in found.items())
     kept = {name: bounds for name, bounds in (summary.ar_at_delta or {}).items() if isinstance(bounds, tuple)}
+    if all(bounds == (0.0, 1.0) for bounds in kept.values()):
+        return "not known"
     shares = "; ".join(f"at {spaced_percent(name)}: {share_text(*bounds)}" for name, bounds in kept.items())
     return f"{shares} (of the original maps' size, {number_text(summary.delta.map_size)})"
 
@@ -155,7 +157,7 @@ def enough_text(summary: Summary) -> str:
     if not isinstance(enough, float):
         return f"unknown: {'the map is partial' if is_map else 'not proved'}"
     percent = percent_of_up(enough, size)
-    share = f" ({percent} of the original maps)" if percent else ""
+    share = f" ({percent} of the original maps' size)" if percent else ""
     # Boxes have wide bounds if these suffice for the question.
     return f"{'from' if is_map else 'from at most'} δ = {rounded_up(enough, 8)}{share}, kinks aside"
 

@@ -254,7 +254,6 @@ def _page(found: PresetResult, pictures: Sequence[Path]) -> str:
             "verdict": found.verdict.value,
             "sentence": verdict_sentence(found),
             "rows": [_row(answer) for answer in found.answers],
-            "notes": found.notes,
             "picture": base64.b64encode(pictures[0].read_bytes()).decode() if pictures else "",
         },
     )

@@ -75,7 +75,7 @@ const SgPanel = (() => {
   const deltaText = (facts, step) => {
     if (facts.measure.words) return facts.measure.words[step];
     const text = facts.texts[step], value = number(facts.deltas[step], 5);
-    return text.endsWith("%") ? `${value} (${text.replace("%", " %")} of the original maps)` : value;
+    return text.endsWith("%") ? `${value} (${text.replace("%", " %")} of the original maps' size)` : value;
   };
 
   const thetaText = (facts, theta) => {
