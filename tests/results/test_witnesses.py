@@ -117,6 +117,18 @@ def test_pieces_that_the_file_cannot_show_are_left_out_if_there_are_others(resul
     assert depths(2.0 * usual[-1]) == usual
 
 
+def test_other_pieces_are_not_tried_if_the_file_shows_none_of_them_better(results, monkeypatch):
+    tried, usual = [], witness._examine
+    monkeypatch.setattr(
+        witness, "_examine", lambda result, kind, *others: (tried.append(kind), usual(result, kind, *others))[1]
+    )
+    monkeypatch.setattr(Visible, "through", lambda question, scale: Visible(0.0, 1e30))
+    found = find_witnesses(results["keep"]).witnesses
+    assert [one.kind for one in found] == list(Violation)
+    assert tried.count(Violation.ATTENTION) == tried.count(Violation.EVIDENCE) == 1
+    assert all(one.replay.agrees for one in found)
+
+
 def test_piece_with_a_wrong_winner_is_caught(results):
     result = results["robust"]
     pieces = result.answer.joint.pieces

@@ -37,7 +37,7 @@ class Claim:
     bits: the classifier's pattern there, one boolean array (1, n) per ReLU layer; None for that of a plain
     forward pass. label_slack and attention_slack() bound the errors of the claimed margin and inconsistency; infinite
     if the pattern is not certain. A claim is refuted only beyond them. is_exact: exact arithmetic has confirmed the
-    claim at this very theta.
+    claim at this very theta. is_visible: whether the file may show it beyond all rounding.
     """
 
     theta: np.ndarray
@@ -45,6 +45,7 @@ class Claim:
     label_slack: float
     attention_slack: Callable[[], float]
     is_exact: bool = False
+    is_visible: bool = True
 
 
 class Visible(NamedTuple):
@@ -75,8 +76,9 @@ def piece_claims(answer: Answer, kind: Violation, visible: Visible) -> Iterator[
     """Claims of a kind: the centres of pieces nearest to zero that may be deep, then of the deepest of all."""
     if kind is Violation.LABEL:
         yield from exact_claims(answer.witnesses)
-    for piece in _worth_trying(answer, kind, np.flatnonzero(chosen_pieces(answer.joint, kind)), visible):
-        yield piece_claim(answer, int(piece))
+    pieces, are_visible = _worth_trying(answer, kind, np.flatnonzero(chosen_pieces(answer.joint, kind)), visible)
+    for piece in pieces:
+        yield replace(piece_claim(answer, int(piece)), is_visible=are_visible)
 
 
 def exact_claims(witnesses: np.ndarray) -> Iterator[Claim]:
@@ -95,25 +97,27 @@ def chosen_pieces(joint: JointPieces, kind: Violation) -> np.ndarray:
     }[kind]
 
 
-def _worth_trying(answer: Answer, kind: Violation, pieces: np.ndarray, visible: Visible) -> np.ndarray:
-    """The pieces nearest to zero that may be deep, then the deepest of all."""
+def _worth_trying(answer: Answer, kind: Violation, pieces: np.ndarray, visible: Visible) -> tuple[np.ndarray, bool]:
+    """The pieces nearest to zero that may be deep, then the deepest of all; any, and False, if none may be deep."""
     if not len(pieces):
-        return pieces
+        return pieces, False
     squares = nearest_points(answer.answers.compound, answer.joint.polytopes, pieces)[:, 0]
     order = pieces[np.argsort(squares, kind="stable")]
     is_unmeasured = kind is Violation.ATTENTION
     margins = np.full(len(order), np.inf) if is_unmeasured else np.abs(_margins(answer, order))
     depth = margins if kind is Violation.LABEL else answer.reach[order, 0]
-    # If no margin is visible, all are tried.
     is_wide = margins > visible.margin
-    if is_wide.any():
+    are_visible = bool(is_wide.any())
+    if are_visible:
         order, depth = order[is_wide], depth[is_wide]
     if kind is not Violation.LABEL:
         is_clear = depth > clear_depth(answer, kind, order[:TRIES], visible)
+        are_visible &= bool(is_clear.any())
         if is_clear.any():
             order, depth = order[is_clear], depth[is_clear]
     # NaN is the smallest depth.
-    return np.append(order[: TRIES - 1], order[np.argmax(np.where(np.isnan(depth), -np.inf, depth))])
+    deepest = order[np.argmax(np.where(np.isnan(depth), -np.inf, depth))]
+    return np.append(order[: TRIES - 1], deepest), are_visible
 
 
 def clear_depth(answer: Answer, kind: Violation, pieces: np.ndarray, visible: Visible) -> float:

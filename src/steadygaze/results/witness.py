@@ -212,6 +212,8 @@ def _find(result: Result, kind: Violation, enclosing: Enclosing) -> tuple[_Candi
     for claim in result.tiling.claims(result.answer, kind, visible):
         if tried and is_over(result.budget, OPTIONAL):
             break
+        if is_shown and not claim.is_visible:
+            continue  # it is not deep: the one found is as good
         tried += 1
         candidate = _examine(result, kind, claim, enclosing)
         if candidate is None:
