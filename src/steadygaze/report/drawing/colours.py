@@ -226,6 +226,9 @@ def attention_colours(
     """
     below = np.clip(inconsistency / delta if delta > 0.0 else np.zeros_like(inconsistency), 0.0, 1.0)
     above = np.clip((inconsistency - delta) / max(top - delta, 1e-300), 0.0, 1.0)
-    colours = np.where(is_kept[:, None], AR_SHADES(below), IR_SHADES(above))
-    colours[is_unknown] = to_rgba(UNKNOWN)
-    return colours
+    shades = np.arange(AR_SHADES.N)
+    table = np.concatenate([AR_SHADES(shades), IR_SHADES(shades), [to_rgba(UNKNOWN)]])
+    place = np.where(is_kept, below, above)
+    is_open = is_unknown | np.isnan(place)
+    number = np.where(is_open, 0.0, np.minimum(place * len(shades), shades[-1])).astype(np.intp)
+    return table[np.where(is_open, len(table) - 1, number + len(shades) * ~is_kept)]

@@ -85,9 +85,13 @@ def draw_view(
 
 
 def pixel_owners(section: Section) -> np.ndarray | None:
-    """The piece of every pixel for sections with too many polygons to draw, otherwise None."""
-    is_few = section.grid is None and len(section.polygons) <= MOST_VECTOR_PIECES
-    return None if is_few else all_pixel_owners(section)
+    """The piece of every pixel for sections with too many polygons to draw, otherwise None.
+
+    BLOCK · PIXELS of them along each side; for a grid, its own points, PIXELS or fewer.
+    """
+    if section.grid is not None:
+        return section.grid
+    return None if len(section.polygons) <= MOST_VECTOR_PIECES else all_pixel_owners(section)
 
 
 def section_borders(sections: Sequence[Section], codes: np.ndarray, *, passed_over: int) -> list[np.ndarray]:
@@ -129,8 +133,9 @@ def all_pixel_owners(section: Section) -> np.ndarray:
 def add_pieces(axes: Axes, section: Section, view: View, owners: np.ndarray | None) -> None:
     """Draw pieces in the colours of a view, as polygons, or as a picture if `owners` (see `pixel_owners`) is given."""
     if owners is not None:
-        picture = colour_grid(owners, view.colours)
-        hatch_grid(picture, owners, view.is_hatched, is_rising=True)
+        block = BLOCK if section.grid is None else 1
+        picture = colour_grid(owners, view.colours, block)
+        hatch_grid(picture, owners, view.is_hatched, block, is_rising=True)
         add_picture(axes, section, picture)
         return
     shapes, own, is_hatched = section_paths(section), view.colours[section.piece], view.is_hatched[section.piece]
@@ -212,19 +217,23 @@ def name_axes(axes: Axes, section: Section, *, has_name_beside: bool = True, has
         axes.tick_params(labelleft=False)
 
 
-def colour_grid(owners: np.ndarray, colours: np.ndarray) -> np.ndarray:
-    """RGBA (n, n, 4) of a grid of owners (n · BLOCK, …), averaged over blocks; colours (P, 4), transparent for −1."""
+def colour_grid(owners: np.ndarray, colours: np.ndarray, block: int = BLOCK) -> np.ndarray:
+    """RGBA (n, n, 4) of a grid of owners (n · block, …), averaged over blocks; colours (P, 4), transparent for −1."""
     table = np.vstack([colours, np.zeros((1, 4))])
+    if block == 1:
+        return table[owners]
     table[:, :3] *= table[:, 3:]
-    side = len(owners) // BLOCK
+    side = len(owners) // block
     picture = np.empty((side, side, 4))
-    average_colours(np.ascontiguousarray(owners, dtype=np.int64), table, BLOCK, picture)
+    average_colours(np.ascontiguousarray(owners, dtype=np.int64), table, block, picture)
     return picture
 
 
-def hatch_grid(picture: np.ndarray, owners: np.ndarray, chosen: np.ndarray, *, is_rising: bool) -> None:
+def hatch_grid(
+    picture: np.ndarray, owners: np.ndarray, chosen: np.ndarray, block: int = BLOCK, *, is_rising: bool
+) -> None:
     """Lay thin dark lines, rising or falling, over the chosen polygons (P,) of a picture from `colour_grid`."""
-    inside = np.append(chosen, False)[owners[::BLOCK, ::BLOCK]]
+    inside = np.append(chosen, False)[owners[::block, ::block]]
     row, column = np.indices(inside.shape)
     is_line = inside & ((column - row if is_rising else column + row) % HATCH_PERIOD < HATCH_WIDTH)
     picture[is_line, :3] *= HATCH_DARKENING
