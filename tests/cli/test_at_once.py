@@ -1,11 +1,14 @@
 """Help, versions and wrong input are answered without the libraries that take long to import."""
 
+import gc
 import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from steadygaze.cli import main
 
 SLOW = (
     "numba", "scipy", "matplotlib", "onnxruntime", "onnx", "bokeh", "jinja2", "pyarrow", "flint", "highspy",
@@ -182,3 +185,15 @@ def test_parts_of_matplotlib_that_commands_leave_out_are_there_when_they_are_use
     monkeypatch.setenv("PYTHONHASHSEED", "0")
     quick, usual = (run(tmp_path, FORMULAS, how).split() for how in ("quick", "usual"))
     assert quick == ["[]", *usual]
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_a_process_that_ends_does_not_search_for_cycles(ends: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only a caller who gives arguments goes on, and gets Python's usual number back."""
+    usual = gc.get_threshold()
+    monkeypatch.setattr(sys, "argv", ["steadygaze", "--version"])
+    try:
+        main() if ends else main(["--version"])
+        assert (gc.get_threshold() != usual) == ends
+    finally:
+        gc.set_threshold(*usual)

@@ -34,7 +34,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     else:
         return run_command(arguments)
     finally:
-        gc.set_threshold(*usual)
+        # With the arguments of the process, it ends now: the usual number would start a search.
+        if arguments is not None:
+            gc.set_threshold(*usual)
 
 
 def __getattr__(name: str) -> Any:
