@@ -293,6 +293,17 @@ def test_planted_errors_of_pointing_are_caught(monkeypatch):
         assert is_faulty()
 
 
+def test_pixels_of_the_other_kind_are_never_left_out():
+    """Errors of gradients may turn two nearly equal pixels around, so both must be kept."""
+    maps, is_on = np.array([[[1.0, 1.0 + 1e-6]]]), np.array([True, False])
+    factor, corners = np.array([[[1.0, 0.0], [1.0, 0.0]]]), np.array([[0.0], [1.0]])
+    out = np.zeros((1, 2 * 2 + 2, 3))
+    room = np.zeros(2), np.zeros(2, dtype=np.int64)
+    starts, owner = np.array([0, 2]), np.zeros(1, dtype=np.int64)
+    polynomial_kernels.add_strongest(maps, owner, is_on, factor, np.zeros((1, 2)), 1e-13, corners, starts, *room, out)
+    assert out[0, 0, 0] == 1.0 and out[0, 2, 0] == 1.0 + 1e-6
+
+
 def _unbounded(add, *given):
     add(*given)
     given[-1][:, -2:] = 0.0

@@ -123,50 +123,49 @@ def add_masses(maps, owner, outside, factor, off, largest, table, share, room, o
 
 
 @compiled
-def add_strongest(maps, owner, is_on, factor, off, share, points, starts, most, candidates, kept, out):
+def add_strongest(maps, owner, is_on, factor, off, share, points, starts, most, candidates, out):
     """out (N, 2 k + 2, M+1): the strongest functions |map| · factor on the object, k at most, k off it, and bounds.
 
     The bounds are those of all others on and off the object, or 0. A pixel's strength is its largest |map| of all
-    classes. A function is left out where others are larger at every t: then it decides nothing. At the corners points
-    (V, D) of t − origin, region n has starts[n]:starts[n+1]. most, candidates (pixels,), kept (2,): room.
+    classes. A function is left out where others of its kind are at least as large at every t, errors included; those of
+    the other kind do not count, because errors of gradients are not known here. At the corners points (V, D) of
+    t − origin, region n has starts[n]:starts[n+1]. most, candidates (pixels,): room.
     """
     width, last, k = factor.shape[2], out.shape[2] - 1, (out.shape[1] - 2) // 2
     for n in range(out.shape[0]):
-        at, own = n if factor.shape[0] > 1 else 0, out[n]
+        at = n if factor.shape[0] > 1 else 0
         corners = points[starts[n] : starts[n + 1]]
-        kept[:], floor, count = 0, 0.0, 0
-        for i in range(is_on.shape[0]):
-            size = _strength(maps[owner[n]], i)
-            low, high = _ends(size, factor[at, i], corners)
-            error = size * (off[at, i] + share * _size(factor[at, i]))
-            most[i], floor = high + error, max(floor, low - error)
-        for i in range(is_on.shape[0]):
-            if not most[i] < floor:
-                candidates[count] = i
-                count += 1
-        while count:
-            best = 0
-            for place in range(1, count):
-                if most[candidates[place]] > most[candidates[best]]:
-                    best = place
-            i = candidates[best]
-            count -= 1
-            candidates[best] = candidates[count]
-            kind = 0 if is_on[i] else 1
-            size = _strength(maps[owner[n]], i)
-            error = size * (off[at, i] + share * _size(factor[at, i]))
-            if _is_below_one(size, factor[at, i], error, own[kind * k :], kept[kind], corners):
-                continue
-            if _is_below_two(size, factor[at, i], error, own, kept, k, corners):
-                continue
-            if kept[kind] == k:
-                own[2 * k + kind, 0] = max(own[2 * k + kind, 0], most[i])
-                continue
-            row = kind * k + kept[kind]
-            for j in range(width):
-                own[row, j] = size * factor[at, i, j]
-            own[row, last] = error
-            kept[kind] += 1
+        for kind in range(2):
+            own, floor, count, kept = out[n, kind * k : (kind + 1) * k], 0.0, 0, 0
+            for i in range(is_on.shape[0]):
+                if is_on[i] == (kind == 0):
+                    size = _strength(maps[owner[n]], i)
+                    low, high = _ends(size, factor[at, i], corners)
+                    error = size * (off[at, i] + share * _size(factor[at, i]))
+                    most[i], floor = high + error, max(floor, low - error)
+            for i in range(is_on.shape[0]):
+                if is_on[i] == (kind == 0) and not most[i] < floor:
+                    candidates[count] = i
+                    count += 1
+            while count:
+                best = 0
+                for place in range(1, count):
+                    if most[candidates[place]] > most[candidates[best]]:
+                        best = place
+                i = candidates[best]
+                count -= 1
+                candidates[best] = candidates[count]
+                size = _strength(maps[owner[n]], i)
+                error = size * (off[at, i] + share * _size(factor[at, i]))
+                if _is_below(size, factor[at, i], error, own, kept, corners):
+                    continue
+                if kept == k:
+                    out[n, 2 * k + kind, 0] = max(out[n, 2 * k + kind, 0], most[i])
+                    continue
+                for j in range(width):
+                    own[kept, j] = size * factor[at, i, j]
+                own[kept, last] = error
+                kept += 1
 
 
 @compiled_inline
@@ -198,44 +197,24 @@ def _ends(size, form, corners):
 
 
 @compiled_inline
-def _is_below_one(size, form, error, own, kept, corners):
-    """Whether one of the first `kept` functions of own is at least size · form at all corners, errors included."""
+def _is_below(size, form, error, own, kept, corners):
+    """Whether a mean of two of the kept functions, with one weight, is at least size · form at all corners."""
     last = own.shape[1] - 1
-    for other in range(kept):
-        is_below = True
-        for v in range(corners.shape[0]):
-            bound = _value(own[other], corners[v]) + own[other, last]
-            if not size * _value(form, corners[v]) + error <= bound:
-                is_below = False
-                break
-        if is_below:
-            return True
-    return False
-
-
-@compiled_inline
-def _is_below_two(size, form, error, own, kept, k, corners):
-    """Whether a mean of two kept functions, with one weight, is surely larger than size · form at all corners."""
-    last = own.shape[1] - 1
-    for first in range(k + kept[1]):
-        if kept[0] <= first < k:
-            continue
-        for second in range(first, k + kept[1]):
-            if kept[0] <= second < k:
-                continue
+    for first in range(kept):
+        for second in range(first, kept):
             low, high = 0.0, 1.0
             for v in range(corners.shape[0]):
                 value = size * _value(form, corners[v]) + error
-                one = _value(own[first], corners[v]) - own[first, last] - value
-                two = _value(own[second], corners[v]) - own[second, last] - value
-                if one > 0.0 and two > 0.0:
+                one = _value(own[first], corners[v]) + own[first, last] - value
+                two = _value(own[second], corners[v]) + own[second, last] - value
+                if one >= 0.0 and two >= 0.0:
                     continue
-                if not (one > 0.0 or two > 0.0):
+                if not (one >= 0.0 or two >= 0.0):
                     low, high = 1.0, 0.0
                     break
-                # The weight of the first function: one · weight + two · (1 − weight) > 0.
+                # The weight of the first function: one · weight + two · (1 − weight) ≥ 0.
                 border = two / (two - one)
-                if one > 0.0:
+                if one >= 0.0:
                     low = max(low, border)
                 else:
                     high = min(high, border)

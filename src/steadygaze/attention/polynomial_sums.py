@@ -115,7 +115,7 @@ def add_strongest(sums: Sums, is_on: np.ndarray, out: np.ndarray) -> None:
     """The functions |map| · factor that may decide pointing, on the object and off it, and bounds; is_on (pixels,)."""
     maps, owner, _, factor, _, share, corners, starts = sums
     assert factor is not None
-    most, candidates, kept = np.empty(len(is_on)), *(np.empty(count, dtype=np.int64) for count in (len(is_on), 2))
+    most, candidates = np.empty(len(is_on)), np.empty(len(is_on), dtype=np.int64)
     kernels.add_strongest(
-        maps, owner, is_on, factor.functions, factor.off, share, corners, starts, most, candidates, kept, out
+        maps, owner, is_on, factor.functions, factor.off, share, corners, starts, most, candidates, out
     )  # fmt: skip
